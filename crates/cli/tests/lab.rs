@@ -86,6 +86,29 @@ fn an_arm_is_kept_up_entered_read_and_taken_down() {
 }
 
 #[test]
+fn an_arm_elsewhere_is_kept_up_read_and_taken_down() {
+    let _turn = turn();
+    let (mut holder, standing) = up(&["direct", "--environment", "remote"]);
+    let pid = holder.0.id();
+    assert_eq!(standing["location"], "remote");
+    // Logs are brought here at intervals.
+    wait_for(LIMIT, "log of the server", || {
+        let logs = stdout(&lab(pid, &["logs", "server"]));
+        logs.contains("listens on").then_some(())
+    });
+    let entered = lab(pid, &["exec", "server", "true"]);
+    assert_eq!(entered.status.code(), Some(2));
+    let said = stderr(&entered);
+    assert!(said.contains("nothing enters it from here"), "{said}");
+    let down = lab(pid, &["down"]);
+    assert!(down.status.success(), "{}", stderr(&down));
+    // It is down when its owner has ended: pods elsewhere are gone by then.
+    let ended = holder.0.try_wait().unwrap();
+    assert!(ended.is_some_and(|status| status.success()), "{ended:?}");
+    assert_eq!(of(pid), None);
+}
+
+#[test]
 fn a_pod_of_a_namespace_sees_its_own_devices_only_and_a_killed_holder_leaves_nothing() {
     let _turn = turn();
     let (mut holder, standing) = up(&["direct", "--addressing", "namespaces"]);

@@ -245,6 +245,7 @@ fn what_a_stranger_says_of_a_bed_signals_prints_and_enters_nothing() {
             software: None,
             pid: Some(pid),
             log: Some(secret),
+            enter: None,
             ports: BTreeMap::new(),
         }],
         ..LabState::default()
@@ -291,6 +292,7 @@ fn a_process_that_has_left_its_number_in_a_bed_is_not_entered() {
             software: None,
             pid: Some(other.0.id()),
             log: None,
+            enter: None,
             ports: BTreeMap::new(),
         }],
         ..LabState::default()

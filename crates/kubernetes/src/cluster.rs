@@ -16,7 +16,8 @@ use tare_record::record::{EnvironmentRecord, NodeRecord, TargetVersion};
 
 use crate::installed::InstalledMesh;
 use crate::kubectl::Kubectl;
-use crate::manifests::{self, CONFIG_FILE, EXPIRES, Pod, RUN};
+use crate::leftovers::{FORCE, IGNORE_ABSENT, sweep};
+use crate::manifests::{self, CONFIG_FILE, Pod};
 use crate::mesh_of_cluster::MeshOfCluster;
 use crate::nodes::NodeSets;
 use crate::watch::Watch;
@@ -31,30 +32,23 @@ const RETURN_LIMIT: Duration = Duration::from_secs(20);
 /// Interval of looking at pods that do not change.
 const LOOK: Duration = Duration::from_secs(1);
 /// Age from which a later run removes what is left of this one.
-const KEEP: Duration = Duration::from_secs(24 * 3600);
+pub(crate) const KEEP: Duration = Duration::from_secs(24 * 3600);
 /// Domain of a cluster's Services, unless it was set up otherwise.
 const DOMAIN: &str = "cluster.local";
 /// Pod of the run keeper.
-const RUN_KEEPER: &str = "run-keeper";
+pub(crate) const RUN_KEEPER: &str = "run-keeper";
+/// Container of the image.
+const CONTAINER: &str = "tare";
 /// Pod that describes the node and the image.
 const PROBE: &str = "probe";
+/// Most of the log of an injected proxy.
+const LOG_BYTES_MAX: u64 = 16 << 20;
 /// Programs of Tare in the image.
 const PROGRAMS: &str = "/usr/lib/tare/bin";
 /// Time for pods, or the namespace, to be gone.
 const GONE_LIMIT: &str = "--timeout=30s";
-/// What is gone already is no error.
-const IGNORE_ABSENT: &str = "--ignore-not-found";
 /// Why a pod is gone that nobody of the run has removed.
 const DELETED: &str = "it was deleted";
-/// Removes pods without a word from their node.
-const FORCE: [&str; 5] = [
-    "delete",
-    "pod",
-    "--force",
-    "--grace-period=0",
-    IGNORE_ABSENT,
-];
-
 /// A cluster, and the image of the pods.
 #[derive(Debug, Clone)]
 pub struct ClusterOptions {
@@ -68,6 +62,10 @@ pub struct ClusterOptions {
     pub redirects: bool,
     /// The mesh of the cluster that arms use.
     pub mesh: Option<InstalledMesh>,
+    /// Labels of the nodes for load; `None`: a third of the nodes.
+    pub load_nodes: Option<BTreeMap<String, String>>,
+    /// Labels of the nodes for everything else; `None`: those without load.
+    pub part_nodes: Option<BTreeMap<String, String>>,
 }
 
 /// A run's namespace. Dropping it deletes it.
@@ -117,6 +115,7 @@ impl Cluster {
         let found = |mesh| MeshOfCluster::find(mesh, &kubectl, &namespace);
         let mesh = options.mesh.as_ref().map(found).transpose()?;
         let nodes = record::list_nodes(&kubectl)?;
+        let sets = NodeSets::of(&nodes, &options).map_err(LabError::Cluster)?;
         let (recorded, node_records) = record::nodes(&nodes);
         let watch = Watch::start(kubectl.clone(), &namespace)?;
         let cluster = Cluster {
@@ -126,7 +125,7 @@ impl Cluster {
             watch,
             names: BTreeMap::new(),
             count: 0,
-            nodes: NodeSets::of(&nodes),
+            nodes: sets,
             placed: BTreeMap::new(),
             recorded,
             node_records,
@@ -200,7 +199,7 @@ impl Cluster {
             has_account: false,
             redirects: false,
             node: None,
-            not_on: &self.nodes.of_parts,
+            nodes: &self.nodes.of_agents,
             in_mesh: None,
         }
     }
@@ -313,26 +312,6 @@ fn folder_link(here: &Path, there: &Path) -> Option<(PathBuf, PathBuf)> {
     Some((here.to_owned(), there.to_owned()))
 }
 
-/// Deletes namespaces of runs whose time is over.
-fn sweep(kubectl: &Kubectl, now: Duration) -> Result<(), LabError> {
-    let label = format!("--selector={RUN}");
-    let found = kubectl.json(&["get", "namespaces", &label, "--output=json"], None)?;
-    for namespace in found["items"].as_array().into_iter().flatten() {
-        let metadata = &namespace["metadata"];
-        let expires = metadata["annotations"][EXPIRES].as_str();
-        let expires = expires.and_then(|text| text.parse().ok());
-        if let (Some(name), true) = (
-            metadata["name"].as_str(),
-            expires.is_some_and(|at: u64| at < now.as_secs()),
-        ) {
-            // After so long, what still holds it up is pods of a lost node.
-            let _ = kubectl.try_once(&[&FORCE[..], &["--namespace", name, "--all"]].concat());
-            kubectl.run(&["delete", "namespace", name, "--wait=false"], None)?;
-        }
-    }
-    Ok(())
-}
-
 fn text_of(config: &impl Serialize) -> Result<String, LabError> {
     serde_json::to_string(config).map_err(|error| LabError::Plan(error.to_string()))
 }
@@ -345,6 +324,10 @@ fn of_topology(name: &str) -> &str {
 impl PodProvider for Cluster {
     fn environment(&self) -> &'static str {
         "kubernetes"
+    }
+
+    fn location(&self) -> String {
+        format!("namespace {} of a cluster", self.namespace)
     }
 
     fn describe(
@@ -444,9 +427,9 @@ impl PodProvider for Cluster {
                 config: Some((&secret, name)),
                 redirects: request.purpose.redirects,
                 node: self.placed.get(of_topology(of_run)).map(String::as_str),
-                not_on: match request.purpose.is_of_agents {
-                    true => &self.nodes.of_parts,
-                    false => &self.nodes.of_agents,
+                nodes: match request.purpose.is_of_agents {
+                    true => &self.nodes.of_agents,
+                    false => &self.nodes.of_parts,
                 },
                 in_mesh: in_mesh.as_ref(),
                 ..self.pod()
@@ -505,6 +488,24 @@ impl PodProvider for Cluster {
             Some(pod) if name == RUN_KEEPER => problems::of_end(&pod),
             Some(pod) => problems::of_end(&pod).or_else(|| problems::of_node(&pod)),
         }
+    }
+
+    fn enter(&self, pod: &str, is_injected: bool) -> Vec<String> {
+        let Some(name) = self.names.get(pod) else {
+            return Vec::new();
+        };
+        let mesh = self.options.mesh.as_ref().filter(|_| is_injected);
+        let container = mesh.map_or(CONTAINER, |mesh| &mesh.container);
+        self.kubectl.in_container(&self.namespace, name, container)
+    }
+
+    fn log_of_injected(&self, pod: &str) -> Option<String> {
+        let mesh = self.options.mesh.as_ref()?;
+        let namespace = format!("--namespace={}", self.namespace);
+        let container = format!("--container={}", mesh.container);
+        let limit = format!("--limit-bytes={LOG_BYTES_MAX}");
+        let words = ["logs", self.names.get(pod)?, &namespace, &container, &limit];
+        self.kubectl.try_once(&words)
     }
 
     fn remove(&mut self, pods: &[String]) -> Result<(), LabError> {

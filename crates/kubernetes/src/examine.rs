@@ -1,15 +1,26 @@
 //! Checks of a cluster before a run: nothing is made.
 
 use serde_json::Value;
+use tare_lab::LabError;
 use tare_record::record::{Check, Grade};
 
+use crate::installed::{InstalledMesh, pods_with, version_of_first};
 use crate::kubectl::Kubectl;
 use crate::manifests::RUN;
 use crate::rights;
 
-/// What a cluster offers: API server, rights, nodes, pods of others, namespaces that runs have left.
+/// A mesh that a cluster may have.
+#[derive(Debug, Clone)]
+pub struct KnownMesh {
+    /// How arms use it; `None`: they cannot.
+    pub installed: Option<InstalledMesh>,
+    /// Further forms, which arms cannot use: in words, and the label of their pods.
+    pub others: Vec<(String, String)>,
+}
+
+/// What a cluster offers: API server, rights, nodes, pods of others, namespaces that runs have left, meshes.
 #[must_use]
-pub fn examine(context: Option<String>) -> Vec<Check> {
+pub fn examine(context: Option<String>, meshes: &[KnownMesh]) -> Vec<Check> {
     let kubectl = Kubectl::new(context);
     let version = match kubectl.ask(&["get", "--raw", "/version"]) {
         Ok(text) => {
@@ -51,7 +62,47 @@ pub fn examine(context: Option<String>) -> Vec<Check> {
     look("nodes", None, nodes);
     look("pods", Some("--all-namespaces"), others);
     look("namespaces", Some(&format!("--selector={RUN}")), leftovers);
+    for mesh in meshes {
+        checks.extend(examine_mesh(&kubectl, mesh).unwrap_or_else(|error| {
+            let found = String::from("unknown");
+            vec![check(
+                "meshes",
+                found,
+                Grade::Warning,
+                Some(error.to_string()),
+            )]
+        }));
+    }
     checks
+}
+
+/// What a cluster has of a mesh: nothing, if it has none of it.
+fn examine_mesh(kubectl: &Kubectl, mesh: &KnownMesh) -> Result<Vec<Check>, LabError> {
+    let mut checks = Vec::new();
+    if let Some(installed) = &mesh.installed
+        && let Some(found) = installed.find(kubectl)?
+    {
+        let version = &found.software.version;
+        let what = format!("{} {version}, for --mesh installed", installed.title);
+        checks.push(match rights::check_of_mesh(kubectl, installed) {
+            Ok(()) => check("mesh", what, Grade::Ok, None),
+            Err(error) => {
+                let advice = Some(format!("{error} (tare-installed-mesh)"));
+                check("mesh", what, Grade::Warning, advice)
+            }
+        });
+    }
+    for (what, label) in &mesh.others {
+        checks.extend(other_form(what, &pods_with(kubectl, label)?));
+    }
+    Ok(checks)
+}
+
+/// A form of a mesh that arms cannot use, if it has pods.
+fn other_form(what: &str, pods: &Value) -> Option<Check> {
+    let version = version_of_first(pods)?;
+    let found = format!("{what} {version}: arms do not use it");
+    Some(check("mesh", found, Grade::Ok, None))
 }
 
 fn check(name: &str, found: String, grade: Grade, advice: Option<String>) -> Check {
@@ -69,19 +120,21 @@ fn items(list: &Value) -> &[Value] {
     list["items"].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// Whether a node takes pods that tolerate nothing.
-pub(crate) fn takes_pods(node: &Value) -> bool {
+/// Whether a node takes pods that tolerate its taints.
+pub(crate) fn is_ready(node: &Value) -> bool {
     let conditions = node["status"]["conditions"].as_array();
     let mut conditions = conditions.into_iter().flatten();
     let is_ready = conditions.any(|one| one["type"] == "Ready" && one["status"] == "True");
-    let taints = node["spec"]["taints"].as_array();
-    let refuses = |taint: &Value| taint["effect"] != "PreferNoSchedule";
     let system = &node["status"]["nodeInfo"]["operatingSystem"];
     let is_linux = system.is_null() || system == "linux";
-    is_linux
-        && is_ready
-        && node["spec"]["unschedulable"] != true
-        && !taints.into_iter().flatten().any(refuses)
+    is_linux && is_ready && node["spec"]["unschedulable"] != true
+}
+
+/// Whether a node takes pods that tolerate nothing.
+pub(crate) fn takes_pods(node: &Value) -> bool {
+    let taints = node["spec"]["taints"].as_array();
+    let refuses = |taint: &Value| taint["effect"] != "PreferNoSchedule";
+    is_ready(node) && !taints.into_iter().flatten().any(refuses)
 }
 
 /// Nodes that take pods.
@@ -133,8 +186,8 @@ fn leftovers(list: &Value) -> Check {
     if names.is_empty() {
         return check("runs", String::from("none"), Grade::Ok, None);
     }
-    let advice = "a run that goes on shares the nodes; of a dead one its run keeper deletes the namespace within two minutes: otherwise \
-                  `kubectl delete namespace NAME`";
+    let advice = "a run that goes on shares the nodes; of a dead one its run keeper deletes the namespace within two minutes, and \
+                  `tare lab clean --context` if there is none any more";
     let advice = Some(advice.to_owned());
     check("runs", names.join(", "), Grade::Warning, advice)
 }
@@ -175,6 +228,17 @@ mod tests {
         assert_eq!(others(&list).grade, Grade::Ok);
         let list = json!({"items": [pod("shop", none, "Running")]});
         assert_eq!(others(&list).found, "1 run outside of kube-system");
+    }
+
+    #[test]
+    fn other_forms_of_a_mesh_are_named_with_their_version() {
+        let ztunnel = json!({"spec": {"containers": [{"name": "istio-proxy", "image": "docker.io/istio/ztunnel:1.29.2-distroless"}]}});
+        let found = other_form("Istio in ambient mode", &json!({"items": [ztunnel]}));
+        assert_eq!(
+            found.unwrap().found,
+            "Istio in ambient mode 1.29.2-distroless: arms do not use it"
+        );
+        assert_eq!(other_form("Linkerd", &json!({"items": []})), None);
     }
 
     #[test]

@@ -86,18 +86,14 @@ impl InstalledMesh {
         Ok(object)
     }
 
+    /// The control plane, by its running pods; `None`: there is none.
+    pub(crate) fn find(&self, kubectl: &Kubectl) -> Result<Option<FoundControlPlane>, LabError> {
+        Ok(self.found(&pods_with(kubectl, &self.selector)?))
+    }
+
     /// The control plane, by its running pods.
     pub(crate) fn control_plane(&self, kubectl: &Kubectl) -> Result<FoundControlPlane, LabError> {
-        let selector = format!("--selector={}", self.selector);
-        let words = [
-            "get",
-            "pods",
-            "--all-namespaces",
-            &selector,
-            "--output=json",
-        ];
-        let found = kubectl.json(&words, None)?;
-        self.found(&found).ok_or_else(|| {
+        self.find(kubectl)?.ok_or_else(|| {
             LabError::Cluster(format!(
                 "{}: no {} is installed (no running pod has the label {}): install it, or leave `--mesh installed` out",
                 kubectl.name(),
@@ -178,6 +174,26 @@ impl InstalledMesh {
             ))
         })
     }
+}
+
+/// Pods with a label, in any namespace.
+pub(crate) fn pods_with(kubectl: &Kubectl, label: &str) -> Result<Value, LabError> {
+    let selector = format!("--selector={label}");
+    let words = [
+        "get",
+        "pods",
+        "--all-namespaces",
+        &selector,
+        "--output=json",
+    ];
+    kubectl.json(&words, None)
+}
+
+/// Tag of the first image of the first pod of a list; `None`: the list is empty.
+pub(crate) fn version_of_first(list: &Value) -> Option<String> {
+    let first = &list["items"][0];
+    let container = first["spec"]["containers"][0]["name"].as_str()?;
+    container_image(first, container).map(|software| software.version)
 }
 
 /// The image of a container of a pod: its tag is taken for the version.

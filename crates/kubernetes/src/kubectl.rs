@@ -63,6 +63,22 @@ impl Kubectl {
         command
     }
 
+    /// Words that begin a command in a container.
+    pub(crate) fn in_container(&self, namespace: &str, pod: &str, container: &str) -> Vec<String> {
+        let context = self.context.iter().map(|name| format!("--context={name}"));
+        let mut words = vec![String::from("kubectl")];
+        words.extend(context);
+        words.extend([
+            format!("--namespace={namespace}"),
+            String::from("exec"),
+            String::from("--stdin"),
+            format!("--container={container}"),
+            pod.to_owned(),
+            String::from("--"),
+        ]);
+        words
+    }
+
     /// Runs it and returns what it printed. An API server that is away is asked again for a while.
     pub(crate) fn run(&self, words: &[&str], input: Option<&Value>) -> Result<String, LabError> {
         let began = Instant::now();

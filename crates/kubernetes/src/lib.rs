@@ -9,6 +9,7 @@ mod examine;
 mod forward;
 mod installed;
 mod kubectl;
+mod leftovers;
 mod manifests;
 mod mesh_of_cluster;
 mod nodes;
@@ -18,5 +19,6 @@ mod rights;
 mod watch;
 
 pub use cluster::{Cluster, ClusterOptions};
-pub use examine::examine;
+pub use examine::{KnownMesh, examine};
 pub use installed::InstalledMesh;
+pub use leftovers::{Cleaned, clean};

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use tare_lab::remote::PodInMesh;
 
+use crate::nodes::NodeSet;
+
 /// Label of everything that a run makes, with the run's name.
 pub(crate) const RUN: &str = "tare.dev/run";
 /// Label of a pod in the mesh of the cluster, with the name of its Service.
@@ -98,8 +100,8 @@ pub(crate) struct Pod<'a> {
     pub redirects: bool,
     /// Node; `None`: wherever there is room, spread over the nodes.
     pub node: Option<&'a str>,
-    /// Nodes that are not for it.
-    pub not_on: &'a [String],
+    /// Nodes that are for it.
+    pub nodes: &'a NodeSet,
     /// Its part in the mesh of the cluster.
     pub in_mesh: Option<&'a PodInMesh>,
 }
@@ -182,23 +184,44 @@ impl Pod<'_> {
             "containers": [container],
             "volumes": volumes,
         });
+        let mut tolerations = self.nodes.tolerations.clone();
         if self.has_account {
             spec["serviceAccountName"] = json!(ACCOUNT);
         } else {
             // Who measures must know at once that a node is lost. The run keeper waits: the default is five minutes.
-            let tolerations = ["unreachable", "not-ready"].map(|why| {
+            tolerations.extend(["unreachable", "not-ready"].map(|why| {
                 json!({"key": format!("node.kubernetes.io/{why}"), "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 0})
-            });
+            }));
+        }
+        if !tolerations.is_empty() {
             spec["tolerations"] = json!(tolerations);
+        }
+        if !self.nodes.labels.is_empty() {
+            spec["nodeSelector"] = json!(self.nodes.labels);
         }
         // A field has one value: several requirements of a term must all hold.
         let on = |operator: &str, node: &str| json!({"key": "metadata.name", "operator": operator, "values": [node]});
         let fields: Vec<Value> = match self.node {
             Some(node) => vec![on("In", node)],
-            None => self.not_on.iter().map(|node| on("NotIn", node)).collect(),
+            None => self
+                .nodes
+                .without
+                .iter()
+                .map(|node| on("NotIn", node))
+                .collect(),
         };
+        let mut terms = Vec::new();
         if !fields.is_empty() {
-            let required = json!({"nodeSelectorTerms": [{"matchFields": fields}]});
+            terms.push(json!({"matchFields": fields}));
+        } else if self.node.is_none() {
+            // One of these must hold: a node without one of the labels does not have all of them.
+            let labels = self.nodes.without_labels.iter();
+            terms.extend(labels.map(|(name, value)| {
+                json!({"matchExpressions": [{"key": name, "operator": "NotIn", "values": [value]}]})
+            }));
+        }
+        if !terms.is_empty() {
+            let required = json!({"nodeSelectorTerms": terms});
             spec["affinity"] = json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}});
         }
         if self.node.is_none() {
@@ -271,6 +294,13 @@ mod tests {
         assert_eq!(pod_name(&"x".repeat(200), 12).len(), 53);
     }
 
+    const ANY: &NodeSet = &NodeSet {
+        labels: BTreeMap::new(),
+        tolerations: Vec::new(),
+        without: Vec::new(),
+        without_labels: BTreeMap::new(),
+    };
+
     fn pod<'a>() -> Pod<'a> {
         Pod {
             run: "tare-1",
@@ -281,7 +311,7 @@ mod tests {
             has_account: false,
             redirects: false,
             node: None,
-            not_on: &[],
+            nodes: ANY,
             in_mesh: None,
         }
     }
@@ -293,29 +323,63 @@ mod tests {
             pod["spec"]["affinity"]["nodeAffinity"][required]["nodeSelectorTerms"][0]["matchFields"]
                 .clone()
         };
-        let others = [String::from("a"), String::from("b")];
-        let new = Pod {
-            not_on: &others,
-            ..pod()
-        }
-        .manifest();
+        let nodes = NodeSet {
+            without: vec![String::from("a"), String::from("b")],
+            ..NodeSet::default()
+        };
+        let of = |node| {
+            Pod {
+                node,
+                nodes: &nodes,
+                ..pod()
+            }
+            .manifest()
+        };
+        let new = of(None);
         assert_eq!(
             fields(&new)[1],
             json!({"key": "metadata.name", "operator": "NotIn", "values": ["b"]})
         );
         assert!(new["spec"]["topologySpreadConstraints"].is_array());
-        let known = Pod {
-            node: Some("c"),
-            not_on: &others,
-            ..pod()
-        }
-        .manifest();
+        let known = of(Some("c"));
         assert_eq!(
             fields(&known),
             json!([{"key": "metadata.name", "operator": "In", "values": ["c"]}])
         );
         assert!(known["spec"]["topologySpreadConstraints"].is_null());
         assert!(fields(&pod().manifest()).is_null());
+    }
+
+    #[test]
+    fn nodes_that_were_named_are_selected_with_their_taints() {
+        let nodes = NodeSet {
+            labels: BTreeMap::from([(String::from("pool"), String::from("load"))]),
+            tolerations: vec![json!({"key": "dedicated", "operator": "Exists"})],
+            ..NodeSet::default()
+        };
+        let spec = Pod {
+            nodes: &nodes,
+            ..pod()
+        }
+        .manifest()["spec"]
+            .clone();
+        assert_eq!(spec["nodeSelector"], json!({"pool": "load"}));
+        assert_eq!(spec["tolerations"][0]["key"], "dedicated");
+        assert_eq!(spec["tolerations"][1]["tolerationSeconds"], 0);
+        let others = NodeSet {
+            without_labels: nodes.labels.clone(),
+            ..NodeSet::default()
+        };
+        let other = Pod {
+            nodes: &others,
+            ..pod()
+        };
+        let required = "requiredDuringSchedulingIgnoredDuringExecution";
+        let affinity = other.manifest()["spec"]["affinity"]["nodeAffinity"][required].clone();
+        assert_eq!(
+            affinity["nodeSelectorTerms"],
+            json!([{"matchExpressions": [{"key": "pool", "operator": "NotIn", "values": ["load"]}]}])
+        );
     }
 
     #[test]

@@ -28,13 +28,27 @@ const NEEDED: [(&str, &str, &str); 18] = [
     ("rbac.authorization.k8s.io", "rolebindings", "create"),
 ];
 
-/// Asks the API server for each; an error names those that are missing.
+/// Asks the API server for each, and for those that a mesh needs; an error names those that are missing.
 pub(crate) fn check(kubectl: &Kubectl, mesh: Option<&InstalledMesh>) -> Result<(), LabError> {
     let further = mesh.map(InstalledMesh::rights).unwrap_or_default();
-    let further = further
-        .iter()
-        .map(|(group, resource, verb)| (&**group, &**resource, &**verb));
-    let reviews = NEEDED.into_iter().chain(further).map(|(group, resource, verb)| {
+    ask(kubectl, NEEDED.into_iter().chain(words(&further)))
+}
+
+/// The same for those that a mesh needs alone.
+pub(crate) fn check_of_mesh(kubectl: &Kubectl, mesh: &InstalledMesh) -> Result<(), LabError> {
+    ask(kubectl, words(&mesh.rights()))
+}
+
+fn words(rights: &[(String, String, String)]) -> impl Iterator<Item = (&str, &str, &str)> {
+    let rights = rights.iter();
+    rights.map(|(group, resource, verb)| (&**group, &**resource, &**verb))
+}
+
+fn ask<'a>(
+    kubectl: &Kubectl,
+    rights: impl Iterator<Item = (&'a str, &'a str, &'a str)>,
+) -> Result<(), LabError> {
+    let reviews = rights.map(|(group, resource, verb)| {
         let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
         json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": {"resourceAttributes":
             {"group": group, "resource": resource, "subresource": subresource, "verb": verb}}})

@@ -91,8 +91,8 @@ impl Connector {
     /// The beginning of a file, and its length; `None`: there is none.
     pub(crate) fn read(&self, path: &Path, bytes_max: u64) -> io::Result<Option<(Vec<u8>, u64)>> {
         match self {
-            Connector::Host => host::read_start(path, bytes_max),
-            Connector::Pod(pod) => lock(&pod.host).read(&pod.pod, path, bytes_max),
+            Connector::Host => host::read_part(path, (0, bytes_max)),
+            Connector::Pod(pod) => lock(&pod.host).read(&pod.pod, path, (0, bytes_max)),
         }
     }
 
@@ -126,7 +126,7 @@ impl PodConnector {
         lock(&self.host).spawn(&spawn)?;
         let exit = keeper::wait_for_exit(&self.host, &name, within)?;
         lock(&self.host).stop(&name, libc::SIGKILL, Duration::ZERO)?;
-        let text = lock(&self.host).read(&self.pod, &output, OUTPUT_BYTES_MAX);
+        let text = lock(&self.host).read(&self.pod, &output, (0, OUTPUT_BYTES_MAX));
         let (text, _) = text.ok().flatten().unwrap_or_default();
         let _ = std::fs::remove_file(&output);
         let Some(exit) = exit else {

@@ -71,12 +71,12 @@ pub(crate) trait Host: Send {
     /// Connects from a pod.
     fn opener(&mut self, pod: &str) -> io::Result<Opener>;
 
-    /// The beginning of a file of a pod, and its length; `None`: there is none.
+    /// A part of a file of a pod: from this byte, at most so many; and its length. `None`: there is none.
     fn read(
         &mut self,
         pod: &str,
         path: &Path,
-        bytes_max: u64,
+        part: (u64, u64),
     ) -> io::Result<Option<(Vec<u8>, u64)>>;
 
     /// Whether processes here are not those of this machine.
@@ -175,9 +175,9 @@ impl Host for Keeper {
         &mut self,
         _pod: &str,
         path: &Path,
-        bytes_max: u64,
+        part: (u64, u64),
     ) -> io::Result<Option<(Vec<u8>, u64)>> {
-        read_start(path, bytes_max)
+        read_part(path, part)
     }
 
     fn agent_socket(
@@ -210,15 +210,21 @@ impl Host for Keeper {
     }
 }
 
-/// The beginning of a file, and its length; `None`: there is none.
-pub(crate) fn read_start(path: &Path, bytes_max: u64) -> io::Result<Option<(Vec<u8>, u64)>> {
-    let file = match std::fs::File::open(path) {
+/// A part of a file: from this byte, at most so many; and its length. `None`: there is none.
+pub(crate) fn read_part(
+    path: &Path,
+    (from, bytes_max): (u64, u64),
+) -> io::Result<Option<(Vec<u8>, u64)>> {
+    let mut file = match std::fs::File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
     let length = file.metadata()?.len();
     let mut bytes = Vec::new();
+    if from > 0 {
+        io::Seek::seek(&mut file, io::SeekFrom::Start(from))?;
+    }
     io::Read::read_to_end(&mut io::Read::take(file, bytes_max), &mut bytes)?;
     Ok(Some((bytes, length)))
 }

@@ -17,6 +17,7 @@ use crate::LabError;
 use crate::cached;
 use crate::keeper;
 use crate::process::{self, ProcessStat};
+use crate::remote;
 
 /// File in the keeper's folder.
 const FILE: &str = "lab.json";
@@ -39,6 +40,8 @@ pub struct LabState {
     pub level: String,
     /// `namespaces` or `loopback`.
     pub addressing: String,
+    /// Where its pods are, in words.
+    pub location: String,
     /// Processes in its pods.
     pub processes: Vec<PodProcess>,
     /// Address of the first hop of callers, by edge.
@@ -60,6 +63,9 @@ pub struct PodProcess {
     pub pid: Option<u32>,
     /// Log file.
     pub log: Option<PathBuf>,
+    /// Words that begin a command in a pod elsewhere, none if it cannot be entered; `None`: it is on this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub enter: Option<Vec<String>>,
     /// Its ports, by name.
     #[serde(default)]
     pub ports: BTreeMap<String, u16>,
@@ -90,6 +96,12 @@ impl LabState {
         (same && (holder.name == TARE || holder.name == ours)).then_some(holder)
     }
 
+    /// Whether the owner still runs.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        self.holder().is_some()
+    }
+
     /// Asks the owner to stop the test bed. Returns whether the signal was sent: it may have exited meanwhile.
     #[must_use]
     pub fn ask_to_end(&self) -> bool {
@@ -118,11 +130,11 @@ impl LabState {
 /// Running test beds of this user, by process id of their owner. `base` as the environment's; `None`: the default.
 #[must_use]
 pub fn all(base: Option<&Path>) -> Vec<LabState> {
-    let base = base.map_or_else(keeper::default_base, Path::to_owned);
-    let Ok(entries) = fs::read_dir(base) else {
-        return Vec::new();
-    };
+    let entries = bases(base)
+        .into_iter()
+        .filter_map(|base| fs::read_dir(base).ok());
     let mut found: Vec<LabState> = entries
+        .flatten()
         .flatten()
         .filter(|entry| entry.file_name().to_string_lossy().starts_with("tare-"))
         .filter_map(|entry| read(&entry.path()))
@@ -132,10 +144,19 @@ pub fn all(base: Option<&Path>) -> Vec<LabState> {
     found
 }
 
+/// Parents of private folders: that of runs on this machine, and that of runs elsewhere.
+fn bases(base: Option<&Path>) -> BTreeSet<PathBuf> {
+    match base {
+        Some(base) => BTreeSet::from([base.to_owned()]),
+        None => BTreeSet::from([keeper::default_base(), PathBuf::from(remote::BASE)]),
+    }
+}
+
 /// Removes what crashed runs of Tare left behind (a power cut, a killed keeper); returns the removed folders.
 #[must_use]
 pub fn clean(base: Option<&Path>) -> Vec<PathBuf> {
-    keeper::sweep(&base.map_or_else(keeper::default_base, Path::to_owned))
+    let bases = bases(base);
+    bases.iter().flat_map(|base| keeper::sweep(base)).collect()
 }
 
 /// Reads the file in a folder; only if it is private to this user, and the file a regular one of limited size.

@@ -11,6 +11,7 @@ mod isolation;
 mod layout;
 mod observed;
 mod placed;
+mod pod_processes;
 mod pods;
 mod ready;
 mod test_bed;
@@ -176,6 +177,12 @@ impl Local {
     #[must_use]
     pub fn addressing(&self) -> &'static str {
         self.network.word()
+    }
+
+    /// Where pods are, in words.
+    #[must_use]
+    pub fn location(&self) -> String {
+        self.network.location()
     }
 
     /// The private folder of the run, removed with it.

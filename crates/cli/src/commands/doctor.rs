@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use tare_experiment::find::Library;
+use tare_kubernetes::KnownMesh;
 use tare_lab::fetch::Fetcher;
 use tare_lab::targets::{Target, Targets, builtin_folder};
 use tare_lab::{calibrate, doctor};
 use tare_record::record::{Check, EnvironmentRecord, Grade, TargetVersion};
 
-use crate::exit::Exit;
+use crate::commands::run::as_installed;
+use crate::exit::{Exit, bad_input};
 use crate::screen::{print, print_json};
 use crate::values::table;
 
@@ -47,7 +50,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     add_targets(&args, &mut record)?;
     if let Some(context) = args.context {
         let named = Some(context).filter(|name| !name.is_empty());
-        record.checks.extend(tare_kubernetes::examine(named));
+        let meshes = known_meshes(&args.targets)?;
+        let checks = tare_kubernetes::examine(named, &meshes);
+        record.checks.extend(checks);
     }
     if args.json {
         print_json(&record)?;
@@ -59,6 +64,25 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Grade::Ok | Grade::Warning => Exit::Done,
     };
     Ok(exit.into())
+}
+
+/// Meshes that a cluster may have.
+fn known_meshes(targets: &[PathBuf]) -> anyhow::Result<Vec<KnownMesh>> {
+    let home = tare_lab::home::home().map_err(bad_input)?;
+    let library = Library::in_directory(&home, tare_load::protocols::infos()).with(&[], targets);
+    let catalog = library.catalog;
+    let mut all = Vec::new();
+    for name in catalog.mesh_names() {
+        if let Some(def) = catalog.mesh(&name).map_err(bad_input)? {
+            let others = def.detected.iter();
+            let others = others.map(|one| (one.what.clone(), one.pods.clone()));
+            all.push(KnownMesh {
+                others: others.collect(),
+                installed: as_installed(&catalog, def)?,
+            });
+        }
+    }
+    Ok(all)
 }
 
 /// Adds a check for each target and each further program of one: whether it is installed, and why not.

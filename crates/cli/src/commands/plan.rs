@@ -1,6 +1,7 @@
 //! `tare plan`: what an experiment would do, how long it takes, and what it could detect.
 
 pub mod capacity;
+mod environment_args;
 mod experiment_args;
 mod noise;
 #[cfg(test)]
@@ -16,9 +17,8 @@ use tare_experiment::estimate::{StartupTimes, estimate};
 use tare_record::plan::{Capacity, Plan};
 use tare_record::secrets::redacted;
 
-pub use experiment_args::{
-    EnvironmentKind, ExperimentArgs, WithVersions, addressings, own_path, own_program,
-};
+pub use environment_args::{EnvironmentArgs, EnvironmentKind};
+pub use experiment_args::{ExperimentArgs, WithVersions, addressings, own_path, own_program};
 pub use text::not_run;
 
 use crate::exit::Exit;

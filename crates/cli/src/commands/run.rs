@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use anyhow::Context;
 use tare_conduct::{Event, RunOptions, RunOutcome, Watcher};
+use tare_experiment::catalog::Catalog;
+use tare_experiment::def::MeshDef;
 use tare_experiment::estimate::StartupTimes;
 use tare_experiment::problem::{hint, list};
 use tare_kubernetes::{Cluster, ClusterOptions, InstalledMesh};
 use tare_lab::doctor::OtherPrograms;
-use tare_lab::environment::Environment;
 use tare_lab::fetch::Fetcher;
 use tare_lab::local::{Local, LocalOptions};
 use tare_lab::remote::{Namespaces, PodProvider};
@@ -63,7 +64,7 @@ pub struct Args {
 }
 
 /// Longer than most outages of a network between here and a cluster.
-const SILENCE_S: f64 = 120.0;
+pub(super) const SILENCE_S: f64 = 120.0;
 
 /// What is printed at the end when JSON is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,6 +92,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 
 /// Runs the experiment and prints its report.
 pub fn measure(args: Args, prints: Output) -> anyhow::Result<Measured> {
+    args.experiment.place.check()?;
     let interruption = Interruption::listen()?;
     let output = match std::io::stderr().is_terminal() {
         _ if args.json => ProgressOutput::Off,
@@ -125,7 +127,8 @@ pub fn measure(args: Args, prints: Output) -> anyhow::Result<Measured> {
     };
     // Before any process of the run is started.
     let other_programs = OtherPrograms::watch();
-    let mut environment = environment(&args, &plan, addressing)?;
+    let silence = Duration::try_from_secs_f64(args.silence)?;
+    let mut environment = environment(&args.experiment, &plan, addressing, silence)?;
     let mut progress = ProgressWatcher::new(&plan, output, interruption.clone());
     progress.other_programs(&other_programs);
     for (what, why) in not_run(&plan) {
@@ -137,10 +140,10 @@ pub fn measure(args: Args, prints: Output) -> anyhow::Result<Measured> {
     }
     let known = times::known(&args.experiment.library()?.catalog, &plan);
     let outcome = match &resumed {
-        Some(folder) => tare_conduct::resume(folder, plan, known, &mut *environment, &mut progress),
+        Some(folder) => tare_conduct::resume(folder, plan, known, &mut environment, &mut progress),
         None => {
             let options = options(&args, &plan, known);
-            tare_conduct::run(&plan, &mut *environment, &options, &mut progress)
+            tare_conduct::run(&plan, &mut environment, &options, &mut progress)
         }
     };
     progress.clear();
@@ -202,31 +205,30 @@ fn with_credentials(kept: Plan, args: &ExperimentArgs) -> anyhow::Result<Plan> {
     restored(&kept, &again)?.ok_or_else(|| bad_input(advice()))
 }
 
-/// The environment of a run; a resumed run keeps the addressing it began with.
-fn environment(
-    args: &Args,
+/// The environment of a plan. A side of a connection to pods elsewhere that has said nothing for `silence` counts as gone.
+pub(super) fn environment(
+    args: &ExperimentArgs,
     plan: &Plan,
     addressing: Addressing,
-) -> anyhow::Result<Box<dyn Environment>> {
-    Ok(match args.experiment.environment {
-        EnvironmentKind::Local => Box::new(local(&args.experiment, plan, addressing)?),
-        kind => {
-            let options = local_options(&args.experiment, plan, addressing)?;
-            let silence = Duration::try_from_secs_f64(args.silence)?;
-            let tare = options.tare.clone();
-            let provider: Box<dyn PodProvider> = match kind {
-                EnvironmentKind::Kubernetes => Box::new(Cluster::start(ClusterOptions {
-                    context: args.experiment.context.clone(),
-                    image: args.experiment.image.clone(),
-                    tare,
-                    redirects: plan.redirects(),
-                    mesh: installed_mesh(plan, &args.experiment)?,
-                })?),
-                _ => Box::new(Namespaces::start(&tare)?),
-            };
-            Box::new(Local::remote(options, provider, silence)?)
-        }
-    })
+    silence: Duration,
+) -> anyhow::Result<Local> {
+    let place = &args.place;
+    let options = local_options(args, plan, addressing)?;
+    let tare = options.tare.clone();
+    let provider: Box<dyn PodProvider> = match place.environment {
+        EnvironmentKind::Local => return Ok(Local::new(options)?),
+        EnvironmentKind::Kubernetes => Box::new(Cluster::start(ClusterOptions {
+            context: place.context.clone(),
+            image: place.image.clone(),
+            tare,
+            redirects: plan.redirects(),
+            mesh: installed_mesh(plan, args)?,
+            load_nodes: place.load_nodes.clone().map(|labels| labels.0),
+            part_nodes: place.part_nodes.clone().map(|labels| labels.0),
+        })?),
+        EnvironmentKind::Remote => Box::new(Namespaces::start(&tare)?),
+    };
+    Ok(Local::remote(options, provider, silence)?)
 }
 
 /// The mesh of the cluster that arms of a plan use.
@@ -246,13 +248,24 @@ fn installed_mesh(plan: &Plan, args: &ExperimentArgs) -> anyhow::Result<Option<I
     let Some(def) = catalog.mesh(&mesh.name).map_err(bad_input)? else {
         return Ok(None);
     };
+    let title = def.title.clone();
+    let found = as_installed(&catalog, def)?;
+    found.map(Some).ok_or_else(|| {
+        bad_input(format!(
+            "{title} cannot be used as a cluster has it: leave --mesh installed out"
+        ))
+    })
+}
+
+/// How arms use a mesh as a cluster has it; `None`: they cannot.
+pub(super) fn as_installed(
+    catalog: &Catalog,
+    def: MeshDef,
+) -> anyhow::Result<Option<InstalledMesh>> {
     let target = catalog.target(&def.proxy).map_err(bad_input)?;
     let injected = target.and_then(|target| target.def.injected);
     let (Some(installed), Some(injected)) = (def.installed, injected) else {
-        return Err(bad_input(format!(
-            "{} cannot be used as a cluster has it: leave --mesh installed out",
-            def.title
-        )));
+        return Ok(None);
     };
     Ok(Some(InstalledMesh {
         title: def.title,
@@ -265,15 +278,6 @@ fn installed_mesh(plan: &Plan, args: &ExperimentArgs) -> anyhow::Result<Option<I
         container: injected.container,
         labels: injected.labels,
     }))
-}
-
-/// The environment on this machine.
-pub(super) fn local(
-    args: &ExperimentArgs,
-    plan: &Plan,
-    addressing: Addressing,
-) -> anyhow::Result<Local> {
-    Ok(Local::new(local_options(args, plan, addressing)?)?)
 }
 
 fn local_options(
@@ -408,12 +412,8 @@ fn print_resume_hint(args: &Args, folder: &Path, what: &str) {
             command += &format!(" {flag} {}", directory.display());
         }
     }
-    if args.experiment.environment == EnvironmentKind::Kubernetes {
-        command += " --environment kubernetes";
-        if let Some(context) = &args.experiment.context {
-            command += &format!(" --context {context}");
-        }
-        command += &format!(" --image {}", args.experiment.image);
+    for word in args.experiment.place.to_words() {
+        command += &format!(" {word}");
     }
     for one in args.experiment.own_programs() {
         let (name, path) = (

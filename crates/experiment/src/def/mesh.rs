@@ -35,11 +35,27 @@ pub struct MeshDef {
     pub identities: BTreeMap<InstanceRole, String>,
     /// How it is used where a cluster has it; none: only with a control plane of the run's own.
     pub installed: Option<InstalledDef>,
+    /// Forms of it that a cluster may have and that no arm can use there; `tare doctor --context` names those that are there.
+    #[serde(default)]
+    pub detected: Vec<DetectedForm>,
     /// Folder of objects below that of a control plane's instance, for a control plane that watches one.
     pub objects: Option<String>,
     /// What results must say about it, sentences for the report.
     #[serde(default)]
     pub notes: Vec<String>,
+}
+
+/// A form of a mesh that a cluster may have.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("x-word" = "detected"))]
+pub struct DetectedForm {
+    /// What it is, in words: `Istio in ambient mode`.
+    #[schemars(length(min = 1))]
+    pub what: String,
+    /// Label of its pods, in any namespace: `app=ztunnel`.
+    #[schemars(length(min = 1))]
+    pub pods: String,
 }
 
 /// A mesh that a cluster has: its control plane injects the proxies into pods.

@@ -198,6 +198,14 @@ impl Network {
         }
     }
 
+    /// Where pods are, in words.
+    pub(crate) fn location(&self) -> String {
+        match &self.holder {
+            Some(Holder::Remote(host)) => lock(host).location(),
+            _ => self.word().to_owned(),
+        }
+    }
+
     /// Assigns every pod of a test bed its address and, with namespaces, its network namespace.
     pub(crate) fn pods(
         &mut self,
@@ -398,6 +406,22 @@ impl TestBedPods {
                 let mut pods = self.alike(pod).into_iter();
                 pods.try_for_each(|pod| lock(host).name_hosts(&self.keeper_name(&pod), hosts))
             }
+        }
+    }
+
+    /// Words that begin a command in a pod elsewhere; `None`: it is on this machine.
+    pub(crate) fn enter(&self, pod: &str, is_injected: bool) -> Option<Vec<String>> {
+        match &self.holder {
+            Holder::Keeper(_) => None,
+            Holder::Remote(host) => Some(lock(host).enter(&self.keeper_name(pod), is_injected)),
+        }
+    }
+
+    /// The log of the proxy that was injected into a pod; `None`: unknown.
+    pub(crate) fn log_of_injected(&self, pod: &str) -> Option<String> {
+        match &self.holder {
+            Holder::Keeper(_) => None,
+            Holder::Remote(host) => lock(host).log_of_injected(&self.keeper_name(pod)),
         }
     }
 

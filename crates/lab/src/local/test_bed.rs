@@ -14,7 +14,6 @@ use tare_record::topology::InstanceRole;
 use super::agent::LocalAgent;
 use super::collect::AGENT_PLAN;
 use super::external::{ExternalAddress, ExternalReader};
-use super::observed::role_name;
 use super::placed::{self, PlacedTestBed, hosts_of};
 use super::{AGENT, LOG, collect, isolation, lock};
 use crate::LabError;
@@ -27,7 +26,6 @@ use crate::environment::{
 use crate::fault::FaultHandle;
 use crate::host::Observed;
 use crate::keeper::{CgroupLimits, Spawn};
-use crate::lab_state::PodProcess;
 use crate::observe::WithExternal;
 use crate::process;
 use crate::profile::Profiler;
@@ -87,38 +85,6 @@ impl LocalTestBed {
             ended: BTreeSet::new(),
             paused: BTreeSet::new(),
         }
-    }
-
-    /// The processes in all pods. An empty pod gets a pause process, so that it can be entered.
-    ///
-    /// # Errors
-    /// When a pause process cannot be started.
-    pub fn pod_processes(&mut self) -> Result<Vec<PodProcess>, LabError> {
-        let instances = self.placed.plan.topology.instances.clone();
-        let mut all = Vec::new();
-        for instance in instances {
-            let mut rendered = self.placed.rendered.iter();
-            let dir = rendered.find(|one| one.instance == instance.name);
-            let log = dir.map(|one| one.dir.join(LOG));
-            let pid = match self.pid_of(&instance.name) {
-                None if log.is_none() => Some(self.start_pause_process(&instance.pod)?),
-                pid => pid,
-            };
-            let address = self.placed.pods.addresses.get(&instance.pod);
-            let mut contexts = self.placed.layout.contexts.iter();
-            let context = contexts.find(|context| context.name == instance.name);
-            all.push(PodProcess {
-                address: address.map(ToString::to_string).unwrap_or_default(),
-                role: role_name(instance.role).to_owned(),
-                software: self.placed.software_of(&instance).cloned(),
-                pod: instance.pod,
-                instance: instance.name,
-                pid,
-                log,
-                ports: context.map(|one| one.ports.clone()).unwrap_or_default(),
-            });
-        }
-        Ok(all)
     }
 
     /// Commands to start each instance by hand.
@@ -230,19 +196,6 @@ impl LocalTestBed {
             .limits
             .get(instance)
             .and_then(super::bounds)
-    }
-
-    /// Starts a process that sleeps in a pod, so that the pod can be entered.
-    fn start_pause_process(&self, pod: &str) -> Result<u32, LabError> {
-        let argv = [String::from("sleep"), String::from("infinity")];
-        let log = format!("{pod}-rest.log");
-        let spawn = self.spawn(
-            &format!("{pod} at rest"),
-            pod,
-            &argv,
-            (&self.placed.folder, &log),
-        );
-        lock(&self.placed.host).spawn(&spawn)
     }
 
     pub(super) fn connector(&self, index: usize) -> Connector {
@@ -564,22 +517,6 @@ impl Drop for LocalTestBed {
 }
 
 impl LocalTestBed {
-    /// Brings the logs of pods elsewhere to the folders here.
-    fn bring_logs(&self) -> Result<(), LabError> {
-        let mut host = lock(&self.placed.host);
-        for pod in &self.placed.plan.topology.pods {
-            let alike = self.placed.pods.alike(&pod.name).into_iter();
-            for kept in alike.filter_map(|pod| self.placed.pods.network(&pod)) {
-                host.bring(&kept, &self.placed.folder, ".log")?;
-                let contexts = self.placed.layout.contexts.iter();
-                for context in contexts.filter(|context| context.pod == pod.name) {
-                    host.bring(&kept, &context.dir, ".log")?;
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// Of a pod and those like it, the one with the fewest agents of an instance.
     fn pod_for_agent(&self, instance: &str, pod: String) -> String {
         let living = self.living_agents(instance);

@@ -126,6 +126,11 @@ impl RemoteHost {
         lock(&self.provider).environment()
     }
 
+    /// Where the pods are, in words.
+    pub(crate) fn location(&self) -> String {
+        lock(&self.provider).location()
+    }
+
     /// The run keeper, as pods reach it.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
@@ -155,6 +160,16 @@ impl RemoteHost {
     /// Host name of a Service of the run; `None`: there are none.
     pub(crate) fn service_host(&self, name: &str) -> Option<String> {
         lock(&self.provider).service_host(name)
+    }
+
+    /// Words that begin a command in a pod; none: it cannot be entered.
+    pub(crate) fn enter(&self, pod: &str, is_injected: bool) -> Vec<String> {
+        lock(&self.provider).enter(pod, is_injected)
+    }
+
+    /// The log of the proxy that was injected into a pod; `None`: unknown.
+    pub(crate) fn log_of_injected(&self, pod: &str) -> Option<String> {
+        lock(&self.provider).log_of_injected(pod)
     }
 
     /// Control plane of the mesh that the cluster has.
@@ -419,10 +434,11 @@ impl Host for RemoteHost {
         &mut self,
         pod: &str,
         path: &Path,
-        bytes_max: u64,
+        (from, bytes_max): (u64, u64),
     ) -> io::Result<Option<(Vec<u8>, u64)>> {
         let order = PodOrder::Read {
             path: path.to_owned(),
+            from,
             bytes_max,
         };
         let read = self.exchange.ask(pod, order, &[], ANSWER_LIMIT);
@@ -481,7 +497,7 @@ impl Host for RemoteHost {
         for name in names.iter().filter(|name| !name.contains('/')) {
             let path = folder.join(name);
             let what = format!("bring {}", path.display());
-            let read = self.read(pod, &path, LOG_BYTES_MAX);
+            let read = self.read(pod, &path, (0, LOG_BYTES_MAX));
             if let Some((bytes, length)) = read.map_err(LabError::io(what.as_str()))? {
                 // As long as it is there: what is copied says how much was left out.
                 let written = fs::write(&path, bytes)

@@ -91,9 +91,10 @@ pub(crate) enum PodOrder {
         path: PathBuf,
         mode: u32,
     },
-    /// The first bytes of a file, and its length; nothing if there is none.
+    /// A part of a file, and its length; nothing if there is none.
     Read {
         path: PathBuf,
+        from: u64,
         bytes_max: u64,
     },
     /// Files of a folder whose names have this end.

@@ -23,7 +23,7 @@ use super::greeting::client_config;
 use super::message::{FromPod, PodOrder, ToPod, pack, unpack};
 use crate::LabError;
 use crate::environment::Observation;
-use crate::host::read_start;
+use crate::host::read_part;
 use crate::http;
 use crate::keeper::{Keeper, lock};
 use crate::observe::{LocalObservation, ObservedInstance, ObservedPod};
@@ -94,11 +94,7 @@ pub fn pod_keeper_main(tare: &Path, config: PodKeeperConfig) -> Result<(), LabEr
     let address = config.address;
     let silence = Duration::from_millis(config.silence_ms);
     let caller = Caller {
-        dial: Box::new(move || {
-            let socket = TcpStream::connect_timeout(&address, silence.min(TICK * 20))?;
-            socket.set_nodelay(true)?;
-            Ok(socket)
-        }),
+        dial: Box::new(move || TcpStream::connect_timeout(&address, silence.min(TICK * 20))),
         config: client_config(&config.authority).map_err(LabError::Keeper)?,
         token: config.token,
         name: config.name,
@@ -234,7 +230,11 @@ impl PodKeeper {
             PodOrder::Write { path, mode } => {
                 done(write(&path, mode, bytes).map_err(LabError::io(made(&path))))
             }
-            PodOrder::Read { path, bytes_max } => read(&path, bytes_max).map_err(|e| e.to_string()),
+            PodOrder::Read {
+                path,
+                from,
+                bytes_max,
+            } => read(&path, (from, bytes_max)).map_err(|e| e.to_string()),
             PodOrder::List { folder, end } => Ok((json!(list(&folder, &end)), Vec::new())),
             PodOrder::Connect {
                 to,
@@ -413,9 +413,9 @@ fn append(path: &Path, bytes: &[u8]) -> io::Result<()> {
         .write_all(bytes)
 }
 
-fn read(path: &Path, bytes_max: u64) -> io::Result<(Value, Vec<u8>)> {
+fn read(path: &Path, (from, bytes_max): (u64, u64)) -> io::Result<(Value, Vec<u8>)> {
     // The rest of the message has room in what is left of it.
-    let found = read_start(path, bytes_max.min(MESSAGE_BYTES_MAX as u64 / 2))?;
+    let found = read_part(path, (from, bytes_max.min(MESSAGE_BYTES_MAX as u64 / 2)))?;
     Ok(found.map_or((Value::Null, Vec::new()), |(bytes, length)| {
         (json!(length), bytes)
     }))

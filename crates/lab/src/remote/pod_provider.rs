@@ -87,6 +87,11 @@ pub trait PodProvider: Send {
     /// Kind of environment, for records: `kubernetes`.
     fn environment(&self) -> &'static str;
 
+    /// Where pods are, in words.
+    fn location(&self) -> String {
+        self.environment().to_owned()
+    }
+
     /// Describes where pods run, with the software of these targets as it is there; `None`: it is this machine.
     ///
     /// # Errors
@@ -135,6 +140,16 @@ pub trait PodProvider: Send {
     /// # Errors
     /// What is left.
     fn remove(&mut self, pods: &[String]) -> Result<(), LabError>;
+
+    /// Words that begin a command which is run in a pod, or beside the proxy that was injected there; none: it cannot be entered.
+    fn enter(&self, _pod: &str, _is_injected: bool) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// The log of the proxy that was injected into a pod; `None`: unknown.
+    fn log_of_injected(&self, _pod: &str) -> Option<String> {
+        None
+    }
 
     /// Node of a pod; `None`: it is this machine.
     fn node(&self, _pod: &str) -> Option<PodNode> {

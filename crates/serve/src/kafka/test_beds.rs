@@ -108,6 +108,7 @@ mod tests {
             software: Some(software.to_owned()),
             pid: Some(1),
             log: None,
+            enter: None,
             ports: BTreeMap::from([(PORT.to_owned(), 9092)]),
         };
         let bed = LabState {

@@ -12,6 +12,8 @@ use crate::screen::say;
 
 /// Longest wait for everything to exit; it includes the grace period of every process.
 const LIMIT: Duration = Duration::from_secs(30);
+/// The same for pods of a cluster: it includes a connection that is cut.
+const LIMIT_ELSEWHERE: Duration = Duration::from_secs(180);
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Arguments of `tare lab down`.
@@ -36,16 +38,22 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     let begun = Instant::now();
     for one in &meant {
-        while lab_state::all(None)
-            .iter()
-            .any(|left| left.owner_pid == one.owner_pid)
-        {
-            if begun.elapsed() > LIMIT {
+        // Not the file of its state: pods elsewhere are removed after that.
+        while one.is_held() {
+            let is_elsewhere = one.processes.iter().any(|process| process.enter.is_some());
+            let (limit, outlives) = match is_elsewhere {
+                false => (LIMIT, "nothing of the bed outlives it"),
+                true => (
+                    LIMIT_ELSEWHERE,
+                    "the run keeper deletes the namespace two minutes later",
+                ),
+            };
+            if begun.elapsed() > limit {
                 bail!(
-                    "process {} still holds {} after {} s: end it with `kill -9 {}`, nothing of the bed outlives it",
+                    "process {} still holds {} after {} s: end it with `kill -9 {}`, {outlives}",
                     one.owner_pid,
                     one.arm,
-                    LIMIT.as_secs(),
+                    limit.as_secs(),
                     one.owner_pid
                 );
             }

@@ -23,6 +23,9 @@ pub struct Args {
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let standing = args.which.one()?;
     let processes = processes_in_pod(&standing, &args.pod)?;
+    if let Some(enter) = processes.iter().find_map(|one| one.enter.as_ref()) {
+        return enter_elsewhere(enter, args);
+    }
     // The PID of a process that has exited may have been reused by a foreign one.
     let pids = processes.iter().filter_map(|one| one.pid);
     let pid = pids.into_iter().find(|pid| standing.holds(*pid));
@@ -49,5 +52,25 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         None => (shell, &[][..]),
     };
     let error = std::process::Command::new(&program).args(words).exec();
+    Err(bad_input(format!("cannot run {program}: {error}")))
+}
+
+/// Replaces this process by the command in a pod of a cluster; returns only when that fails.
+fn enter_elsewhere(enter: &[String], args: &Args) -> anyhow::Result<ExitCode> {
+    let Some((program, words)) = enter.split_first() else {
+        return Err(bad_input(format!(
+            "{} is not on this machine, and nothing enters it from here",
+            args.pod
+        )));
+    };
+    if args.command.is_empty() {
+        return Err(bad_input(
+            "the image of the pods has no shell: give a command of the image, such as `tare --version`; for a shell, see `kubectl debug`",
+        ));
+    }
+    let error = std::process::Command::new(program)
+        .args(words)
+        .args(&args.command)
+        .exec();
     Err(bad_input(format!("cannot run {program}: {error}")))
 }

@@ -1,5 +1,6 @@
 //! `tare lab`: starts one arm of an experiment and keeps it running for inspection.
 
+mod clean;
 mod down;
 mod exec;
 mod logs;
@@ -11,8 +12,7 @@ use std::process::ExitCode;
 
 use tare_lab::lab_state::{self, LabState, PodProcess};
 
-use crate::exit::{Exit, bad_input};
-use crate::screen::say;
+use crate::exit::bad_input;
 
 /// Arguments of `tare lab`.
 #[derive(Debug, clap::Args)]
@@ -26,7 +26,7 @@ pub struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Action {
     /// Start the test bed of one arm and keep it running until Ctrl-C or `tare lab down`.
-    Up(up::Args),
+    Up(Box<up::Args>),
     /// List running test beds: pods, addresses, processes.
     Ps(ps::Args),
     /// Run a command in a pod, with the pod's network.
@@ -36,34 +36,19 @@ enum Action {
     /// Stop a test bed.
     Down(down::Args),
     /// Remove leftovers of crashed runs of Tare.
-    Clean,
+    Clean(clean::Args),
 }
 
 /// Runs the subcommand.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.action {
-        Action::Up(args) => up::run(args),
+        Action::Up(args) => up::run(&args),
         Action::Ps(args) => ps::run(&args),
         Action::Exec(args) => exec::run(&args),
         Action::Logs(args) => logs::run(&args),
         Action::Down(args) => down::run(&args),
-        Action::Clean => Ok(clean()),
+        Action::Clean(args) => clean::run(&args),
     }
-}
-
-/// Removes processes and folders of crashed runs, and prints what was removed.
-fn clean() -> ExitCode {
-    let removed = lab_state::clean(None);
-    for folder in &removed {
-        say(format_args!(
-            "removed {}, and what was left running of it",
-            folder.display()
-        ));
-    }
-    if removed.is_empty() {
-        say("nothing was left behind");
-    }
-    Exit::Done.into()
 }
 
 /// Which bed.

@@ -38,7 +38,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 pub fn text(standing: &LabState) -> String {
     let mut page = format!(
         "{} · {} · {} · {} · held by process {}\n\n",
-        standing.experiment, standing.arm, standing.level, standing.addressing, standing.owner_pid
+        standing.experiment, standing.arm, standing.level, standing.location, standing.owner_pid
     );
     let rows = standing.processes.iter().map(|one| {
         vec![

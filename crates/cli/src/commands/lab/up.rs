@@ -3,26 +3,31 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tare_experiment::def::ExperimentDef;
 use tare_experiment::document;
-use tare_experiment::resolve::ControlPlane;
 use tare_experiment::target::{OwnProgram, software_name};
+use tare_lab::LabError;
 use tare_lab::environment::{Environment, TestBed};
 use tare_lab::lab_state::LabState;
 use tare_record::plan::{Addressing, Arm, Cell, Plan};
 
 use super::objects::{Objects, Rejections};
 use super::ps;
-use crate::commands::plan::{EnvironmentKind, ExperimentArgs, addressings, own_program};
-use crate::commands::run::local;
+use crate::commands::plan::{
+    EnvironmentArgs, EnvironmentKind, ExperimentArgs, addressings, own_program,
+};
+use crate::commands::run::{SILENCE_S, environment};
 use crate::exit::{Exit, bad_input};
 use crate::screen::{print, say};
 use crate::signals::Interruption;
 
 /// Interval at which instances are checked to be running.
 const PAUSE: Duration = Duration::from_millis(200);
+
+/// Interval at which logs of pods elsewhere are brought here, for `tare lab logs`.
+const LOGS_EVERY: Duration = Duration::from_secs(2);
 
 /// Interval of messages about an instance that is being waited for.
 const WAIT_MESSAGE_EVERY_S: u64 = 5;
@@ -45,6 +50,8 @@ pub struct Args {
     /// Addressing of pods [default: that of the experiment].
     #[arg(long, value_parser = addressings())]
     addressing: Option<Addressing>,
+    #[command(flatten)]
+    place: EnvironmentArgs,
     /// Additional directory of target folders; may be given several times.
     #[arg(long, value_name = "DIR")]
     targets: Vec<PathBuf>,
@@ -57,7 +64,7 @@ pub struct Args {
 }
 
 /// Starts the test bed, prints it, and keeps it running until interrupted.
-pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let interruption = Interruption::listen()?;
     let mut experiment = ExperimentArgs {
         name: args.experiment.clone(),
@@ -66,10 +73,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         blocks: None,
         seed: None,
         addressing: args.addressing,
-        environment: EnvironmentKind::Local,
-        context: None,
-        image: String::new(),
-        mesh: ControlPlane::Own,
+        place: args.place.clone(),
         external: Vec::new(),
         allow_public_target: false,
         targets: args.targets.clone(),
@@ -82,18 +86,30 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         experiment.name = Some(experiment_of(&experiment, &args.arm)?);
     }
     let plan = experiment.plan_to_run(&mut |words| say(format_args!("{words}")))?;
-    let (arm, cell) = select_cell(&plan, &args)?;
+    let (arm, cell) = select_cell(&plan, args)?;
     // Before anything is built.
     let mut objects = match &args.objects {
         Some(from) => Some(Objects::new(from, objects_folder(&experiment, arm)?)?),
         None => None,
     };
-    let mut local = local(&experiment, &plan, plan.addressing)?;
+    let is_elsewhere = args.place.environment != EnvironmentKind::Local;
+    if is_elsewhere && args.objects.is_some() {
+        return Err(bad_input(
+            "--objects: a control plane in a pod of a cluster reads no folder of this machine; leave it out, or use --environment local",
+        ));
+    }
+    let silence = Duration::from_secs_f64(SILENCE_S);
+    let mut local = environment(&experiment, &plan, plan.addressing, silence)?;
     let instances = arm.topology.instances.iter();
+    let instances = instances.filter(|one| !arm.topology.is_injected(&one.name));
     let targets: Vec<String> = instances
         .map(|instance| software_name(instance, &cell.targets))
         .collect();
     local.provide(&targets, &mut |words| say(format_args!("{words}")))?;
+    if is_elsewhere {
+        // Compares the software there with that here.
+        local.describe()?;
+    }
     let mut bed = local.test_bed(&tare_conduct::test_bed_plan(&plan, arm, cell, "lab"))?;
     bed.start(&mut |instance, waited| {
         if waited.as_secs().is_multiple_of(WAIT_MESSAGE_EVERY_S) {
@@ -105,6 +121,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         arm: arm.name.clone(),
         level: cell.level.clone(),
         addressing: local.addressing().to_owned(),
+        location: local.location(),
         processes: bed.pod_processes()?,
         endpoints: endpoints(arm, &bed)?,
         ..LabState::of_this_process()?
@@ -115,13 +132,23 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         let folders = of_control_plane.filter_map(|one| one.log.as_deref()?.parent());
         folders.for_each(|folder| objects.add_instance(folder));
     }
+    bed.follow_logs()?;
     standing.publish(local.folder())?;
     print(&ps::text(&standing))?;
     say(
         "up until Ctrl-C or `tare lab down`; `tare lab exec POD COMMAND` from another terminal enters a pod",
     );
     let mut rejections = Rejections::default();
+    let mut logs_due = Instant::now();
     while !interruption.is_requested() {
+        if is_elsewhere && Instant::now() >= logs_due {
+            match bed.follow_logs() {
+                // Then the pods are gone, too.
+                Err(error @ LabError::RunKeeperGone { .. }) => return Err(error.into()),
+                // A pod that does not answer is reported below.
+                Ok(()) | Err(_) => logs_due = Instant::now() + LOGS_EVERY,
+            }
+        }
         if let Some(objects) = &mut objects {
             let lines = objects.apply()?;
             if !lines.is_empty() {

@@ -7,12 +7,13 @@ use anyhow::Context;
 use clap::builder::TypedValueParser;
 use tare_experiment::catalog::Catalog;
 use tare_experiment::find::Library;
-use tare_experiment::resolve::{ControlPlane, Redirection, ResolveOptions, resolve};
+use tare_experiment::resolve::{Redirection, ResolveOptions, resolve};
 use tare_experiment::target::{OwnProgram, wrong_version};
 use tare_experiment::versions::{NamedVersion, Only, VersionArms, arm_of_version};
 use tare_lab::fetch::{self, Fetcher};
 use tare_record::plan::{Addressing, Form, Plan};
 
+use super::environment_args::{EnvironmentArgs, EnvironmentKind};
 use crate::arguments::words;
 use crate::exit::bad_input;
 
@@ -37,18 +38,8 @@ pub struct ExperimentArgs {
     /// Addressing of pods [default: that of the experiment].
     #[arg(long, value_parser = addressings())]
     pub addressing: Option<Addressing>,
-    /// Where pods are.
-    #[arg(long, default_value = "local", value_parser = words::<EnvironmentKind>(&ENVIRONMENTS))]
-    pub environment: EnvironmentKind,
-    /// Context of kubectl's configuration, for pods of a cluster [default: the current one].
-    #[arg(long, value_name = "NAME")]
-    pub context: Option<String>,
-    /// Image of pods of a cluster, made by scripts/release.
-    #[arg(long, value_name = "NAME:TAG", default_value = concat!("tare:", env!("CARGO_PKG_VERSION")))]
-    pub image: String,
-    /// Control plane of meshes: one of the run's own, or that of the cluster, which injects the sidecars.
-    #[arg(long, default_value = "own", value_parser = words::<ControlPlane>(&CONTROL_PLANES))]
-    pub mesh: ControlPlane,
+    #[command(flatten)]
+    pub place: EnvironmentArgs,
     /// External part, not started by Tare: `server=127.0.0.1:8080`, several addresses separated by commas; may be given several
     /// times.
     #[arg(long, value_name = "PART=HOST:PORT")]
@@ -71,34 +62,6 @@ pub struct ExperimentArgs {
     /// Directory of runs.
     #[arg(long, value_name = "DIR", default_value = "runs")]
     pub out: PathBuf,
-}
-
-/// Environments with their descriptions.
-const ENVIRONMENTS: [(&str, &str); 3] = [
-    ("local", "on this machine"),
-    ("kubernetes", "on a Kubernetes cluster (docs/KUBERNETES.md)"),
-    (
-        "remote",
-        "on this machine, reached as those of a cluster are; to test that",
-    ),
-];
-
-/// Control planes with their descriptions.
-const CONTROL_PLANES: [(&str, &str); 2] = [
-    ("own", "of the run, in pods of its own"),
-    ("installed", "of the cluster (docs/KUBERNETES.md)"),
-];
-
-/// Where pods are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum EnvironmentKind {
-    #[default]
-    Local,
-    /// On a cluster.
-    Kubernetes,
-    /// In network namespaces of this machine, reached like pods of a cluster.
-    Remote,
 }
 
 /// Versions to measure, and those of them that are programs of the user.
@@ -273,7 +236,7 @@ impl ExperimentArgs {
             return Ok(plan);
         }
         // It is up to the pods of a cluster, whose image has nftables.
-        if self.environment == EnvironmentKind::Kubernetes {
+        if self.place.environment == EnvironmentKind::Kubernetes {
             return Ok(plan);
         }
         // Redirection needs nftables, and is not possible with loopback addresses.
@@ -294,9 +257,10 @@ impl ExperimentArgs {
     }
 
     fn choices(&self) -> anyhow::Result<ResolveOptions> {
+        self.place.check()?;
         Ok(ResolveOptions {
             form: if self.quick { Form::Quick } else { Form::Full },
-            cores: match self.environment {
+            cores: match self.place.environment {
                 // Cores of nodes are not chosen.
                 EnvironmentKind::Kubernetes => Vec::new(),
                 _ => allowed_cores(Path::new("/proc/self/status")),
@@ -306,14 +270,7 @@ impl ExperimentArgs {
             aa_check: self.no_aa.then_some(false),
             addressing: self.addressing,
             redirection: Redirection::Possible,
-            control_plane: match (self.mesh, self.environment) {
-                (ControlPlane::Installed, EnvironmentKind::Local | EnvironmentKind::Remote) => {
-                    return Err(bad_input(String::from(
-                        "--mesh installed: only a cluster has a mesh; add --environment kubernetes, or leave it out",
-                    )));
-                }
-                (mesh, _) => mesh,
-            },
+            control_plane: self.place.mesh,
             absent: BTreeMap::new(),
             external: external(&self.external)?,
             reach: self.allow_public_target.into(),

@@ -1,0 +1,146 @@
+//! The arguments that say where pods are.
+
+use std::collections::BTreeMap;
+
+use tare_experiment::resolve::ControlPlane;
+
+use crate::arguments::words;
+use crate::exit::bad_input;
+
+/// Where pods are: on this machine, or on which nodes of which cluster.
+#[derive(Debug, Clone, clap::Args)]
+pub struct EnvironmentArgs {
+    /// Where pods are.
+    #[arg(long, default_value = "local", value_parser = words::<EnvironmentKind>(&ENVIRONMENTS))]
+    pub environment: EnvironmentKind,
+    /// Context of kubectl's configuration, for pods of a cluster [default: the current one].
+    #[arg(long, value_name = "NAME")]
+    pub context: Option<String>,
+    /// Image of pods of a cluster, made by scripts/release.
+    #[arg(long, value_name = "NAME:TAG", default_value = concat!("tare:", env!("CARGO_PKG_VERSION")))]
+    pub image: String,
+    /// Control plane of meshes: one of the run's own, or that of the cluster, which injects the sidecars.
+    #[arg(long, default_value = "own", value_parser = words::<ControlPlane>(&CONTROL_PLANES))]
+    pub mesh: ControlPlane,
+    /// Nodes of a cluster for load, by their labels; their taints are tolerated [default: a third of the nodes].
+    #[arg(long, value_name = "LABEL=VALUE,…", value_parser = labels)]
+    pub load_nodes: Option<NodeLabels>,
+    /// Nodes of a cluster for everything else, by their labels; their taints are tolerated [default: those without load].
+    #[arg(long, value_name = "LABEL=VALUE,…", value_parser = labels)]
+    pub part_nodes: Option<NodeLabels>,
+}
+
+/// Environments with their descriptions.
+const ENVIRONMENTS: [(&str, &str); 3] = [
+    ("local", "on this machine"),
+    ("kubernetes", "on a Kubernetes cluster (docs/KUBERNETES.md)"),
+    (
+        "remote",
+        "on this machine, reached as those of a cluster are; to test that",
+    ),
+];
+
+/// Control planes with their descriptions.
+const CONTROL_PLANES: [(&str, &str); 2] = [
+    ("own", "of the run, in pods of its own"),
+    ("installed", "of the cluster (docs/KUBERNETES.md)"),
+];
+
+/// Where pods are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EnvironmentKind {
+    #[default]
+    Local,
+    /// On a cluster.
+    Kubernetes,
+    /// In network namespaces of this machine, reached like pods of a cluster.
+    Remote,
+}
+
+/// NodeLabels that a node must have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeLabels(pub BTreeMap<String, String>);
+
+impl std::fmt::Display for NodeLabels {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let all = self.0.iter().map(|(name, value)| format!("{name}={value}"));
+        f.write_str(&all.collect::<Vec<_>>().join(","))
+    }
+}
+
+/// Parses `LABEL=VALUE,…`.
+fn labels(word: &str) -> Result<NodeLabels, String> {
+    let pairs = word.split(',').map(|pair| {
+        let pair = pair.trim().split_once('=');
+        pair.filter(|(name, _)| !name.is_empty())
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+    });
+    let pairs: Option<Vec<(String, String)>> = pairs.collect();
+    let pairs = pairs.ok_or_else(|| String::from("write LABEL=VALUE, such as pool=load"))?;
+    let count = pairs.len();
+    let all = BTreeMap::from_iter(pairs);
+    match all.len() == count {
+        true => Ok(NodeLabels(all)),
+        false => Err(String::from(
+            "a label is there twice: a node has one value of it",
+        )),
+    }
+}
+
+impl EnvironmentArgs {
+    /// Refuses what only a cluster has.
+    pub fn check(&self) -> anyhow::Result<()> {
+        if self.environment == EnvironmentKind::Kubernetes {
+            return Ok(());
+        }
+        let of_clusters = [
+            ("--mesh installed", self.mesh == ControlPlane::Installed),
+            ("--context", self.context.is_some()),
+            ("--load-nodes", self.load_nodes.is_some()),
+            ("--part-nodes", self.part_nodes.is_some()),
+        ];
+        match of_clusters.into_iter().find(|(_, is_given)| *is_given) {
+            None => Ok(()),
+            Some((option, _)) => Err(bad_input(format!(
+                "{option} is for pods of a cluster: add --environment kubernetes, or leave it out"
+            ))),
+        }
+    }
+
+    /// Arguments with which a run is resumed: the plan knows its mesh.
+    pub fn to_words(&self) -> Vec<String> {
+        if self.environment != EnvironmentKind::Kubernetes {
+            return Vec::new();
+        }
+        let mut all = vec![String::from("--environment kubernetes")];
+        all.extend(self.context.iter().map(|name| format!("--context {name}")));
+        all.push(format!("--image {}", self.image));
+        let nodes = [
+            ("--load-nodes", &self.load_nodes),
+            ("--part-nodes", &self.part_nodes),
+        ];
+        for (option, labels) in nodes {
+            all.extend(labels.iter().map(|labels| format!("{option} {labels}")));
+        }
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_of_nodes_are_read_and_named_again() {
+        let found = labels("pool=load, kubernetes.io/arch=amd64,empty=").unwrap();
+        assert_eq!(found.0["pool"], "load");
+        assert_eq!(
+            found.to_string(),
+            "empty=,kubernetes.io/arch=amd64,pool=load"
+        );
+        for wrong in ["pool=a,pool=b", "pool", "=load", "a=b,,c=d", ""] {
+            assert!(labels(wrong).is_err(), "{wrong}");
+        }
+    }
+}
