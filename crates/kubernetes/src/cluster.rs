@@ -486,7 +486,9 @@ impl PodProvider for Cluster {
             None => Some(String::from(DELETED)),
             // The run keeper's node may come back.
             Some(pod) if name == RUN_KEEPER => problems::of_end(&pod),
-            Some(pod) => problems::of_end(&pod).or_else(|| problems::of_node(&pod)),
+            Some(pod) => problems::of_end(&pod)
+                .or_else(|| problems::of_restart(&pod))
+                .or_else(|| problems::of_node(&pod)),
         }
     }
 

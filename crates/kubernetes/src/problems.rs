@@ -80,6 +80,21 @@ pub(crate) fn of_end(pod: &Value) -> Option<String> {
     }
 }
 
+/// Whether the kubelet has started a container again, an injected proxy for instance: what it had counted is gone.
+pub(crate) fn of_restart(pod: &Value) -> Option<String> {
+    let status = &pod["status"];
+    let injected = list(&status["initContainerStatuses"]).iter();
+    let mut all = list(&status["containerStatuses"]).iter().chain(injected);
+    let again = all.find(|one| one["restartCount"].as_u64().unwrap_or_default() > 0)?;
+    let name = again["name"].as_str().unwrap_or("unknown");
+    let last = &again["lastState"]["terminated"];
+    let why = last["reason"].as_str().unwrap_or("ended");
+    let code = last["exitCode"].as_i64().unwrap_or_default();
+    Some(format!(
+        "its container {name} was started again ({why}, exit code {code})"
+    ))
+}
+
 /// Whether the node of a pod is lost: its containers run and are ready as far as is known, but the control plane calls the pod not
 /// ready. (An injected proxy that is not ready says so itself.)
 pub(crate) fn of_node(pod: &Value) -> Option<String> {
@@ -113,6 +128,22 @@ mod tests {
 
     fn pod(status: &Value) -> Value {
         json!({"metadata": {"name": "b1-server"}, "spec": {"nodeName": "n2"}, "status": status})
+    }
+
+    #[test]
+    fn a_container_that_was_started_again_is_named() {
+        let proxy = |restarts: u32| {
+            pod(
+                &json!({"containerStatuses": [{"name": "tare", "restartCount": 0}],
+                "initContainerStatuses": [{"name": "istio-proxy", "restartCount": restarts,
+                    "lastState": {"terminated": {"reason": "OOMKilled", "exitCode": 137}}}]}),
+            )
+        };
+        assert_eq!(of_restart(&proxy(0)), None);
+        assert_eq!(
+            of_restart(&proxy(1)).as_deref(),
+            Some("its container istio-proxy was started again (OOMKilled, exit code 137)")
+        );
     }
 
     #[test]
