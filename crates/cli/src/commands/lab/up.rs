@@ -140,14 +140,22 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     );
     let mut rejections = Rejections::default();
     let mut logs_due = Instant::now();
+    let mut lost: Vec<String> = Vec::new();
     while !interruption.is_requested() {
         if is_elsewhere && Instant::now() >= logs_due {
             match bed.follow_logs() {
+                Ok(()) => {}
                 // Then the pods are gone, too.
                 Err(error @ LabError::RunKeeperGone { .. }) => return Err(error.into()),
-                // A pod that does not answer is reported below.
-                Ok(()) | Err(_) => logs_due = Instant::now() + LOGS_EVERY,
+                Err(error) => {
+                    let words = error.to_string();
+                    if !lost.contains(&words) {
+                        say(&words);
+                        lost.push(words);
+                    }
+                }
             }
+            logs_due = Instant::now() + LOGS_EVERY;
         }
         if let Some(objects) = &mut objects {
             let lines = objects.apply()?;
