@@ -17,7 +17,7 @@ use tare_record::record::{EnvironmentRecord, NodeRecord, TargetVersion};
 use crate::installed::InstalledMesh;
 use crate::kubectl::Kubectl;
 use crate::leftovers::{FORCE, IGNORE_ABSENT, sweep};
-use crate::manifests::{self, CONFIG_FILE, Pod};
+use crate::manifests::{self, CONFIG_FILE, CONTAINER, Pod};
 use crate::mesh_of_cluster::MeshOfCluster;
 use crate::nodes::NodeSets;
 use crate::watch::Watch;
@@ -37,8 +37,6 @@ pub(crate) const KEEP: Duration = Duration::from_secs(24 * 3600);
 const DOMAIN: &str = "cluster.local";
 /// Pod of the run keeper.
 pub(crate) const RUN_KEEPER: &str = "run-keeper";
-/// Container of the image.
-const CONTAINER: &str = "tare";
 /// Pod that describes the node and the image.
 const PROBE: &str = "probe";
 /// Most of the log of an injected proxy.

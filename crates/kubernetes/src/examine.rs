@@ -66,7 +66,7 @@ pub fn examine(context: Option<String>, meshes: &[KnownMesh]) -> Vec<Check> {
         checks.extend(examine_mesh(&kubectl, mesh).unwrap_or_else(|error| {
             let found = String::from("unknown");
             vec![check(
-                "meshes",
+                "mesh",
                 found,
                 Grade::Warning,
                 Some(error.to_string()),

@@ -23,6 +23,8 @@ pub(crate) const CONFIG_FOLDER: &str = "/etc/tare-keeper";
 pub(crate) const CONFIG_FILE: &str = "/etc/tare-keeper/config.json";
 /// Service account of the run keeper.
 pub(crate) const ACCOUNT: &str = "run-keeper";
+/// Container of the image.
+pub(crate) const CONTAINER: &str = "tare";
 /// Longest name of a label's value, and of a pod.
 const NAME_MAX: usize = 63;
 
@@ -144,7 +146,7 @@ pub(crate) fn service(run: &str, pod: &PodInMesh) -> Option<Value> {
 impl Pod<'_> {
     pub(crate) fn manifest(&self) -> Value {
         let mut container = json!({
-            "name": "tare",
+            "name": CONTAINER,
             "image": self.image,
             "command": ["/usr/bin/tare"],
             "args": self.arguments,

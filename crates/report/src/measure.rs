@@ -189,16 +189,9 @@ pub fn per_1000(record: &TrialRecord, amount: f64) -> Option<f64> {
 /// until a load has ended by itself, is all that there was.
 fn in_whole_window(record: &TrialRecord) -> f64 {
     let observed_ns = record.machine.as_ref().map(|machine| machine.window_ns);
-    share(
-        record.load.iter().map(|role| role.window_ns).max(),
-        observed_ns,
-    )
-}
-
-/// One length by the other; 1 if either is unknown.
-fn share(window_ns: Option<u64>, observed_ns: Option<u64>) -> f64 {
-    match (window_ns, observed_ns) {
-        (Some(window_ns), Some(observed_ns)) if window_ns > 0 && observed_ns > 0 => {
+    let window_ns = record.load.iter().map(|role| role.window_ns).max();
+    match window_ns.zip(observed_ns) {
+        Some((window_ns, observed_ns)) if observed_ns > 0 => {
             (window_ns as f64 / observed_ns as f64).max(1.0)
         }
         _ => 1.0,
@@ -277,19 +270,4 @@ pub fn quantile(metric: Metric) -> Option<(f64, u64)> {
 pub fn observations(record: &TrialRecord) -> u64 {
     let roles = record.load.iter();
     roles.map(|role| role.ok + role.unfinished).sum()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_observed_for_a_part_of_the_window_counts_for_all_of_it() {
-        assert_eq!(share(Some(800), Some(640)), 1.25);
-        assert_eq!(share(Some(800), Some(800)), 1.0);
-        let unknown = [(None, Some(640)), (Some(800), None), (Some(800), Some(0))];
-        for unknown in unknown.into_iter().chain([(Some(800), Some(1600))]) {
-            assert_eq!(share(unknown.0, unknown.1), 1.0);
-        }
-    }
 }

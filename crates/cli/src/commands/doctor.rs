@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use tare_experiment::find::Library;
 use tare_kubernetes::KnownMesh;
 use tare_lab::fetch::Fetcher;
 use tare_lab::targets::{Target, Targets, builtin_folder};
 use tare_lab::{calibrate, doctor};
 use tare_record::record::{Check, EnvironmentRecord, Grade, TargetVersion};
 
+use crate::commands::plan::library;
 use crate::commands::run::as_installed;
 use crate::exit::{Exit, bad_input};
 use crate::screen::{print, print_json};
@@ -68,9 +68,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 
 /// Meshes that a cluster may have.
 fn known_meshes(targets: &[PathBuf]) -> anyhow::Result<Vec<KnownMesh>> {
-    let home = tare_lab::home::home().map_err(bad_input)?;
-    let library = Library::in_directory(&home, tare_load::protocols::infos()).with(&[], targets);
-    let catalog = library.catalog;
+    let catalog = library(&[], targets)?.catalog;
     let mut all = Vec::new();
     for name in catalog.mesh_names() {
         if let Some(def) = catalog.mesh(&name).map_err(bad_input)? {

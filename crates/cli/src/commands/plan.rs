@@ -18,7 +18,9 @@ use tare_record::plan::{Capacity, Plan};
 use tare_record::secrets::redacted;
 
 pub use environment_args::{EnvironmentArgs, EnvironmentKind};
-pub use experiment_args::{ExperimentArgs, WithVersions, addressings, own_path, own_program};
+pub use experiment_args::{
+    ExperimentArgs, WithVersions, addressings, library, own_path, own_program,
+};
 pub use text::not_run;
 
 use crate::exit::Exit;

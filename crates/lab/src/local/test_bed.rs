@@ -490,6 +490,8 @@ impl TestBed for LocalTestBed {
 
     fn collect(&mut self, into: &Path) -> Result<Vec<PathBuf>, LabError> {
         self.bring_logs()?;
+        // Those of injected proxies are no files of their pods.
+        self.follow_logs()?;
         collect::collect(&self.placed.folder, &self.placed.rendered, into)
     }
 

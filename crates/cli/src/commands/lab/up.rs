@@ -142,7 +142,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut logs_due = Instant::now();
     let mut lost: Vec<String> = Vec::new();
     while !interruption.is_requested() {
-        if is_elsewhere && Instant::now() >= logs_due {
+        if Instant::now() >= logs_due {
             match bed.follow_logs() {
                 Ok(()) => {}
                 // Then the pods are gone, too.

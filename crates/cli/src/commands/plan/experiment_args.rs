@@ -164,27 +164,32 @@ pub fn addressings() -> impl TypedValueParser<Value = Addressing> {
     ])
 }
 
+/// The library with additional directories of workloads and of targets.
+pub fn library(workloads: &[PathBuf], targets: &[PathBuf]) -> anyhow::Result<Library> {
+    for directory in targets.iter().chain(workloads) {
+        if !directory.is_dir() {
+            return Err(bad_input(format!(
+                "{}: there is no such directory",
+                directory.display()
+            )));
+        }
+    }
+    let here = std::env::current_dir().context("the current directory cannot be read")?;
+    let home = tare_lab::home::home().map_err(bad_input)?;
+    // For messages: paths below the current directory are relative to it.
+    let home = match home.strip_prefix(&here) {
+        Ok(below) => below.to_path_buf(),
+        Err(_) => home,
+    };
+    let library = Library::in_directory(&home, tare_load::protocols::infos());
+    Ok(library.with(workloads, targets))
+}
+
 impl ExperimentArgs {
     /// The library of experiments, workloads and targets.
     pub fn library(&self) -> anyhow::Result<Library> {
-        for directory in self.targets.iter().chain(&self.workloads) {
-            if !directory.is_dir() {
-                return Err(bad_input(format!(
-                    "{}: there is no such directory",
-                    directory.display()
-                )));
-            }
-        }
-        let here = std::env::current_dir().context("the current directory cannot be read")?;
-        let home = tare_lab::home::home().map_err(bad_input)?;
-        // For messages: paths below the current directory are relative to it.
-        let home = match home.strip_prefix(&here) {
-            Ok(below) => below.to_path_buf(),
-            Err(_) => home,
-        };
-        Ok(Library::in_directory(&home, tare_load::protocols::infos())
-            .with(&self.workloads, &self.targets)
-            .with_programs(self.own_programs().cloned().collect()))
+        let library = library(&self.workloads, &self.targets)?;
+        Ok(library.with_programs(self.own_programs().cloned().collect()))
     }
 
     /// Programs that the user named as versions of targets.
