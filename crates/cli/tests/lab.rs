@@ -103,8 +103,8 @@ fn an_arm_elsewhere_is_kept_up_read_and_taken_down() {
     let down = lab(pid, &["down"]);
     assert!(down.status.success(), "{}", stderr(&down));
     // It is down when its owner has ended: pods elsewhere are gone by then.
-    let ended = holder.0.try_wait().unwrap();
-    assert!(ended.is_some_and(|status| status.success()), "{ended:?}");
+    assert!(!lives(pid));
+    assert!(holder.0.wait().unwrap().success());
     assert_eq!(of(pid), None);
 }
 
