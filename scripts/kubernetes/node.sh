@@ -1,8 +1,10 @@
-# Process 1 of a node, in namespaces of its own: bash node.sh NODE NODES. The first node has the control plane, and starts the others.
+# Process 1 of a node, in namespaces of its own: bash node.sh NODE NODES own|shared (cores of pods). The first node has the control plane,
+# and starts the others.
 set -euo pipefail
 . "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/places.sh"
 node=$1
 nodes=$2
+pod_cores=$3
 dir=$work/node$node
 mkdir -p "$dir"/{containerd,kubelet,cni,log,plugins,lib,lib.work}
 exec >"$work/log/node$node" 2>&1
@@ -49,11 +51,19 @@ else
     done
 fi
 
+# With cores for pods: what is no pod keeps to the first one.
+system_cores=()
+if [ "$pod_cores" = own ]; then system_cores=(taskset --cpu-list 0); fi
 pids=()
 declare -A names
 part() { # NAME COMMAND…: starts a program of the node; its log has its name
     local name=$1
     shift
+    case "$name" in
+    # It passes its cores on to pods.
+    containerd) ;;
+    *) set -- "${system_cores[@]}" "$@" ;;
+    esac
     "$@" >"$work/log/node$node-$name" 2>&1 &
     pids+=($!)
     names[$!]=$name
@@ -82,7 +92,7 @@ if [ "$node" -eq 1 ]; then
         --kubelet-client-certificate="$work/pki/api-client.crt" --kubelet-client-key="$work/pki/api-client.key"
     for ((other = 2; other <= nodes; other++)); do
         # In this node's process and network namespaces: they end with it.
-        unshare --mount --net --pid --uts --ipc --fork --kill-child --mount-proc bash "$root/scripts/kubernetes/node.sh" "$other" "$nodes" &
+        unshare --mount --net --pid --uts --ipc --fork --kill-child --mount-proc bash "$root/scripts/kubernetes/node.sh" "$other" "$nodes" "$pod_cores" &
         parent=$!
         until child=$(first_child "$parent"); do kill -0 "$parent"; done
         ip link add "node$other" type veth peer name up0 netns "$child"
@@ -138,6 +148,10 @@ imageGCHighThresholdPercent: 100
 imageGCLowThresholdPercent: 99
 evictionHard: {memory.available: "0%", nodefs.available: "0%", imagefs.available: "0%", nodefs.inodesFree: "0%"}
 EOF
+if [ "$pod_cores" = own ]; then
+    # Half a core is reserved, which the policy rounds up: of two cores the other one can be given away, and half of one is left to ask for.
+    printf '%s\n' 'cpuManagerPolicy: static' 'systemReserved: {cpu: 500m}' >>"$dir/kubelet.yaml"
+fi
 until_true kubectl get --raw /readyz
 if [ "$node" -eq 1 ]; then
     cp "$KUBECONFIG" "$work/kubeconfig"

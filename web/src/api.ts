@@ -5311,6 +5311,10 @@ export interface ClusterRecord {
    */
   nodes: NodeRecord[];
   /**
+   * Cores that each pod of agents had to itself; `None`: it shared those of its node.
+   */
+  load_cores?: number | null;
+  /**
    * Software of the mesh that it has, if arms use that: control plane and injected proxies.
    */
   mesh?: {

@@ -14,7 +14,7 @@ use tare_lab::remote::{
 };
 use tare_record::record::{EnvironmentRecord, NodeRecord, TargetVersion};
 
-use crate::installed::InstalledMesh;
+use crate::cluster_options::ClusterOptions;
 use crate::kubectl::Kubectl;
 use crate::leftovers::{FORCE, IGNORE_ABSENT, sweep};
 use crate::manifests::{self, CONFIG_FILE, CONTAINER, Pod};
@@ -47,24 +47,6 @@ const PROGRAMS: &str = "/usr/lib/tare/bin";
 const GONE_LIMIT: &str = "--timeout=30s";
 /// Why a pod is gone that nobody of the run has removed.
 const DELETED: &str = "it was deleted";
-/// A cluster, and the image of the pods.
-#[derive(Debug, Clone)]
-pub struct ClusterOptions {
-    /// Context of the user's configuration; `None`: the current one.
-    pub context: Option<String>,
-    /// Image of every pod.
-    pub image: String,
-    /// This program.
-    pub tare: PathBuf,
-    /// Whether the traffic of any pod is redirected.
-    pub redirects: bool,
-    /// The mesh of the cluster that arms use.
-    pub mesh: Option<InstalledMesh>,
-    /// Labels of the nodes for load; `None`: a third of the nodes.
-    pub load_nodes: Option<BTreeMap<String, String>>,
-    /// Labels of the nodes for everything else; `None`: those without load.
-    pub part_nodes: Option<BTreeMap<String, String>>,
-}
 
 /// A run's namespace. Dropping it deletes it.
 pub struct Cluster {
@@ -198,6 +180,7 @@ impl Cluster {
             redirects: false,
             node: None,
             nodes: &self.nodes.of_agents,
+            cores: None,
             in_mesh: None,
         }
     }
@@ -335,7 +318,7 @@ impl PodProvider for Cluster {
         let mut record = self.probe()?;
         self.link(targets, &record.targets)?;
         let nodes = self.node_records.clone();
-        let mut cluster = record::cluster(&self.kubectl, &self.options.image, nodes)?;
+        let mut cluster = record::cluster(&self.kubectl, &self.options, nodes)?;
         let software = self.mesh.as_ref().map(MeshOfCluster::software);
         cluster.mesh = software.unwrap_or_default();
         // Nodes of one cluster are taken for equal, whichever the probe was on; those of two clusters never are.
@@ -376,6 +359,10 @@ impl PodProvider for Cluster {
             config.port,
         );
         Ok((SocketAddr::from((address, config.port)), dial))
+    }
+
+    fn load_cores(&self) -> Option<u32> {
+        self.options.load_cores
     }
 
     fn control_plane(&self) -> Vec<ControlPlanePod> {
@@ -419,16 +406,18 @@ impl PodProvider for Cluster {
             .collect();
         objects.extend(named.iter().zip(pods).map(|((of_run, name), request)| {
             let in_mesh = self.mesh.as_ref().and_then(|mesh| mesh.pod(request));
+            let (nodes, cores) = match request.purpose.is_of_agents {
+                true => (&self.nodes.of_agents, self.options.load_cores),
+                false => (&self.nodes.of_parts, None),
+            };
             let pod = Pod {
                 name,
                 arguments: &["keeper", "--pod", CONFIG_FILE],
                 config: Some((&secret, name)),
                 redirects: request.purpose.redirects,
                 node: self.placed.get(of_topology(of_run)).map(String::as_str),
-                nodes: match request.purpose.is_of_agents {
-                    true => &self.nodes.of_agents,
-                    false => &self.nodes.of_parts,
-                },
+                nodes,
+                cores,
                 in_mesh: in_mesh.as_ref(),
                 ..self.pod()
             };

@@ -4,6 +4,7 @@
 //! the run keeper. `kubectl` brings every kind of login that a user's cluster may want (docs/decisions/0022-kubectl.md).
 
 mod cluster;
+mod cluster_options;
 mod companion;
 mod examine;
 mod forward;
@@ -18,7 +19,8 @@ mod record;
 mod rights;
 mod watch;
 
-pub use cluster::{Cluster, ClusterOptions};
+pub use cluster::Cluster;
+pub use cluster_options::ClusterOptions;
 pub use examine::{KnownMesh, examine};
 pub use installed::InstalledMesh;
 pub use leftovers::{Cleaned, clean};

@@ -25,6 +25,8 @@ pub(crate) const CONFIG_FILE: &str = "/etc/tare-keeper/config.json";
 pub(crate) const ACCOUNT: &str = "run-keeper";
 /// Container of the image.
 pub(crate) const CONTAINER: &str = "tare";
+/// Memory of a pod of agents with cores of its own.
+const LOAD_MEMORY: &str = "2Gi";
 /// Longest name of a label's value, and of a pod.
 const NAME_MAX: usize = 63;
 
@@ -104,6 +106,8 @@ pub(crate) struct Pod<'a> {
     pub node: Option<&'a str>,
     /// Nodes that are for it.
     pub nodes: &'a NodeSet,
+    /// Cores that it has to itself.
+    pub cores: Option<u32>,
     /// Its part in the mesh of the cluster.
     pub in_mesh: Option<&'a PodInMesh>,
 }
@@ -144,6 +148,15 @@ pub(crate) fn service(run: &str, pod: &PodInMesh) -> Option<Value> {
 }
 
 impl Pod<'_> {
+    fn resources(&self) -> Value {
+        let Some(cores) = self.cores else {
+            return json!({"requests": {"cpu": "100m", "memory": "128Mi"}});
+        };
+        // The class Guaranteed with whole cores, which the static policy of the CPU manager does not share.
+        let all = json!({"cpu": cores.to_string(), "memory": LOAD_MEMORY});
+        json!({"requests": all, "limits": all})
+    }
+
     pub(crate) fn manifest(&self) -> Value {
         let mut container = json!({
             "name": CONTAINER,
@@ -151,7 +164,7 @@ impl Pod<'_> {
             "command": ["/usr/bin/tare"],
             "args": self.arguments,
             "terminationMessagePolicy": "FallbackToLogsOnError",
-            "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}},
+            "resources": self.resources(),
             "securityContext": {
                 // The image's own may be another: it writes `/etc/hosts` and the folders of this machine.
                 "runAsUser": 0,
@@ -314,6 +327,7 @@ mod tests {
             redirects: false,
             node: None,
             nodes: ANY,
+            cores: None,
             in_mesh: None,
         }
     }
@@ -382,6 +396,18 @@ mod tests {
             affinity["nodeSelectorTerms"],
             json!([{"matchExpressions": [{"key": "pool", "operator": "NotIn", "values": ["load"]}]}])
         );
+    }
+
+    #[test]
+    fn cores_of_a_pods_own_are_whole_and_both_requested_and_the_limit() {
+        let resources = |cores| {
+            let pod = Pod { cores, ..pod() };
+            pod.manifest()["spec"]["containers"][0]["resources"].clone()
+        };
+        assert!(resources(None)["limits"].is_null());
+        let own = resources(Some(2));
+        assert_eq!(own["requests"]["cpu"], "2");
+        assert_eq!(own["requests"], own["limits"]);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use crate::cluster::ClusterOptions;
+use crate::cluster_options::ClusterOptions;
 use crate::examine::{is_ready, takes_pods};
 
 /// Beginning of the keys of taints by which a cluster says that a node is not well.
@@ -164,6 +164,7 @@ mod tests {
             tare: "tare".into(),
             redirects: false,
             mesh: None,
+            load_cores: None,
             load_nodes: labels(load),
             part_nodes: labels(parts),
         }

@@ -7,6 +7,7 @@ use tare_lab::LabError;
 use tare_lab::remote::PodNode;
 use tare_record::record::{ClusterRecord, NodeRecord};
 
+use crate::cluster_options::ClusterOptions;
 use crate::kubectl::Kubectl;
 
 /// Digits of a UID that are recorded.
@@ -18,7 +19,7 @@ const NODE_DIGITS: usize = 6;
 /// Describes the cluster with these nodes.
 pub(crate) fn cluster(
     kubectl: &Kubectl,
-    image: &str,
+    options: &ClusterOptions,
     nodes: Vec<NodeRecord>,
 ) -> Result<ClusterRecord, LabError> {
     let version = kubectl.json(&["get", "--raw", "/version"], None)?;
@@ -27,8 +28,9 @@ pub(crate) fn cluster(
     Ok(ClusterRecord {
         id: id.chars().take(ID_DIGITS).collect(),
         kubernetes: text(&version["gitVersion"]),
-        image: image.to_owned(),
+        image: options.image.clone(),
         nodes,
+        load_cores: options.load_cores,
         mesh: BTreeMap::new(),
     })
 }

@@ -356,6 +356,9 @@ pub struct ClusterRecord {
     pub image: String,
     /// Its nodes when the run began.
     pub nodes: Vec<NodeRecord>,
+    /// Cores that each pod of agents had to itself; `None`: it shared those of its node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load_cores: Option<u32>,
     /// Software of the mesh that it has, if arms use that: control plane and injected proxies.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub mesh: BTreeMap<String, TargetVersion>,

@@ -225,6 +225,7 @@ pub(super) fn environment(
             mesh: installed_mesh(plan, args)?,
             load_nodes: place.load_nodes.clone().map(|labels| labels.0),
             part_nodes: place.part_nodes.clone().map(|labels| labels.0),
+            load_cores: place.load_cores.map(std::num::NonZero::get),
         })?),
         EnvironmentKind::Remote => Box::new(Namespaces::start(&tare)?),
     };
@@ -314,7 +315,7 @@ fn options(args: &Args, plan: &Plan, times: StartupTimes) -> RunOptions {
     RunOptions {
         out: args.experiment.out.clone(),
         name: format!("{now}-{stem}"),
-        command: std::iter::once("./tare".to_owned())
+        command: std::iter::once(own_name().to_owned())
             .chain(
                 std::env::args_os()
                     .skip(1)
@@ -402,8 +403,16 @@ fn print_report(
     })
 }
 
+/// What a user types to start this program: the script of a checkout, or the program of a package.
+fn own_name() -> &'static str {
+    match tare_lab::home::home() {
+        Ok(home) if home.join("tare").is_file() => "./tare",
+        _ => "tare",
+    }
+}
+
 fn print_resume_hint(args: &Args, folder: &Path, what: &str) {
-    let mut command = format!("./tare run --resume {}", folder.display());
+    let mut command = format!("{} run --resume {}", own_name(), folder.display());
     for (flag, directories) in [
         ("--targets", &args.experiment.targets),
         ("--workloads", &args.experiment.workloads),

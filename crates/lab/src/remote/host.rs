@@ -211,14 +211,21 @@ impl RemoteHost {
             })
             .collect();
         self.pods.extend(names.iter().cloned());
-        let addresses = lock(&self.provider).create(&pods, objects)?;
+        let (addresses, load_cores) = {
+            let mut provider = lock(&self.provider);
+            (provider.create(&pods, objects)?, provider.load_cores())
+        };
         let deadline = Instant::now() + JOINED_WITHIN;
-        for name in &names {
+        for pod in &pods {
+            let name = &pod.config.name;
             self.wait_joined(name, deadline)?;
             // Cores of nodes are not chosen.
             if !cpus.is_empty() {
                 let cpus = cpus.to_vec();
                 self.done(name, PodOrder::Pin { cpus }, ANSWER_LIMIT)?;
+            }
+            if let Some(cores) = load_cores.filter(|_| pod.purpose.is_of_agents) {
+                self.exchange.check_cores(name, cores)?;
             }
         }
         Ok(addresses)

@@ -75,6 +75,8 @@ pub(crate) enum PodOrder {
     Pin {
         cpus: Vec<u32>,
     },
+    /// How many cores the pod may use.
+    Cores,
     /// Append the bytes of the message to the pod's `/etc/hosts`.
     NameHosts,
     /// Redirect the pod's traffic.

@@ -217,6 +217,7 @@ impl PodKeeper {
                 let own = process::pin_own_threads(&cpus).map_err(LabError::io("keep to cores"));
                 done(own.and_then(|()| self.keeper.pin(&cpus)))
             }
+            PodOrder::Cores => in_words(own_cores().map(|cores| json!(cores))),
             PodOrder::NameHosts => {
                 done(append(Path::new(HOSTS), bytes).map_err(LabError::io("name hosts")))
             }
@@ -371,6 +372,13 @@ fn reply_by(peer: &Peer, id: u64, reply: Reply) {
 fn in_words(result: Result<Value, LabError>) -> Reply {
     let value = result.map_err(|error| error.to_string())?;
     Ok((value, Vec::new()))
+}
+
+/// How many cores this process may use.
+fn own_cores() -> Result<u32, LabError> {
+    let cores = rustix::thread::sched_getaffinity(None).map_err(io::Error::from);
+    let cores = cores.map_err(LabError::io("read the cores of the pod"))?;
+    Ok(cores.count())
 }
 
 fn made(path: &Path) -> String {

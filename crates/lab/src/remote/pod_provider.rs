@@ -122,6 +122,11 @@ pub trait PodProvider: Send {
         objects: &[Value],
     ) -> Result<BTreeMap<String, PodAddress>, LabError>;
 
+    /// Cores that each pod of agents must have to itself; `None`: it shares those of its machine.
+    fn load_cores(&self) -> Option<u32> {
+        None
+    }
+
     /// Pods of the control plane of the cluster's mesh, if arms use that.
     fn control_plane(&self) -> Vec<ControlPlanePod> {
         Vec::new()

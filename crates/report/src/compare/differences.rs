@@ -95,6 +95,9 @@ pub fn possible_causes(before: &Run, after: &Run) -> Vec<String> {
         if a.nodes != b.nodes {
             found.push("the nodes of the cluster".into());
         }
+        if a.load_cores != b.load_cores {
+            found.push("the cores of the agents' pods".into());
+        }
     }
     let names: BTreeSet<&String> = a.targets.keys().chain(b.targets.keys()).collect();
     for name in names {

@@ -1,6 +1,7 @@
 //! The arguments that say where pods are.
 
 use std::collections::BTreeMap;
+use std::num::NonZero;
 
 use tare_experiment::resolve::ControlPlane;
 
@@ -28,6 +29,10 @@ pub struct EnvironmentArgs {
     /// Nodes of a cluster for everything else, by their labels; their taints are tolerated [default: those without load].
     #[arg(long, value_name = "LABEL=VALUE,…", value_parser = labels)]
     pub part_nodes: Option<NodeLabels>,
+    /// Cores of a cluster's node that each pod of agents has to itself; the node needs the CPU manager policy `static` [default: it
+    /// shares those of its node].
+    #[arg(long, value_name = "N")]
+    pub load_cores: Option<NonZero<u32>>,
 }
 
 /// Environments with their descriptions.
@@ -99,6 +104,7 @@ impl EnvironmentArgs {
             ("--context", self.context.is_some()),
             ("--load-nodes", self.load_nodes.is_some()),
             ("--part-nodes", self.part_nodes.is_some()),
+            ("--load-cores", self.load_cores.is_some()),
         ];
         match of_clusters.into_iter().find(|(_, is_given)| *is_given) {
             None => Ok(()),
@@ -123,6 +129,7 @@ impl EnvironmentArgs {
         for (option, labels) in nodes {
             all.extend(labels.iter().map(|labels| format!("{option} {labels}")));
         }
+        all.extend(self.load_cores.map(|cores| format!("--load-cores {cores}")));
         all
     }
 }

@@ -1,0 +1,27 @@
+//! What a user says of a cluster.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use crate::installed::InstalledMesh;
+
+/// A cluster, and the image of the pods.
+#[derive(Debug, Clone)]
+pub struct ClusterOptions {
+    /// Context of the user's configuration; `None`: the current one.
+    pub context: Option<String>,
+    /// Image of every pod.
+    pub image: String,
+    /// This program.
+    pub tare: PathBuf,
+    /// Whether the traffic of any pod is redirected.
+    pub redirects: bool,
+    /// The mesh of the cluster that arms use.
+    pub mesh: Option<InstalledMesh>,
+    /// Labels of the nodes for load; `None`: a third of the nodes.
+    pub load_nodes: Option<BTreeMap<String, String>>,
+    /// Labels of the nodes for everything else; `None`: those without load.
+    pub part_nodes: Option<BTreeMap<String, String>>,
+    /// Cores that each pod of agents has to itself; `None`: it shares those of its node.
+    pub load_cores: Option<u32>,
+}
