@@ -1,4 +1,4 @@
-# Process 1 of a node, in namespaces of its own: bash node.sh NODE NODES own|shared (cores of pods). The first node has the control plane,
+# Process 1 of a node, in namespaces of its own: bash node.sh NODE NODES exclusive|shared (cores of pods). The first node has the control plane,
 # and starts the others.
 set -euo pipefail
 . "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/places.sh"
@@ -51,19 +51,16 @@ else
     done
 fi
 
-# With cores for pods: what is no pod keeps to the first one.
+# Where pods have exclusive cores, programs of the node keep to the first one.
 system_cores=()
-if [ "$pod_cores" = own ]; then system_cores=(taskset --cpu-list 0); fi
+if [ "$pod_cores" = exclusive ]; then system_cores=(taskset --cpu-list 0); fi
 pids=()
 declare -A names
 part() { # NAME COMMAND…: starts a program of the node; its log has its name
     local name=$1
     shift
-    case "$name" in
-    # It passes its cores on to pods.
-    containerd) ;;
-    *) set -- "${system_cores[@]}" "$@" ;;
-    esac
+    # containerd passes its cores on to pods.
+    if [ "$name" != containerd ]; then set -- "${system_cores[@]}" "$@"; fi
     "$@" >"$work/log/node$node-$name" 2>&1 &
     pids+=($!)
     names[$!]=$name
@@ -148,8 +145,8 @@ imageGCHighThresholdPercent: 100
 imageGCLowThresholdPercent: 99
 evictionHard: {memory.available: "0%", nodefs.available: "0%", imagefs.available: "0%", nodefs.inodesFree: "0%"}
 EOF
-if [ "$pod_cores" = own ]; then
-    # Half a core is reserved, which the policy rounds up: of two cores the other one can be given away, and half of one is left to ask for.
+if [ "$pod_cores" = exclusive ]; then
+    # The policy rounds the reserved half up to one core. The other half can still be requested: of two cores, 1.5.
     printf '%s\n' 'cpuManagerPolicy: static' 'systemReserved: {cpu: 500m}' >>"$dir/kubelet.yaml"
 fi
 until_true kubectl get --raw /readyz

@@ -5311,7 +5311,7 @@ export interface ClusterRecord {
    */
   nodes: NodeRecord[];
   /**
-   * Cores that each pod of agents had to itself; `None`: it shared those of its node.
+   * Exclusive cores of each pod of agents; `None`: it shared those of its node.
    */
   load_cores?: number | null;
   /**

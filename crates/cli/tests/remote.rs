@@ -6,6 +6,7 @@
 
 mod rig;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::Path;
@@ -86,14 +87,20 @@ fn what_agents_in_pods_of_their_own_count_adds_up_to_what_the_server_has_answere
     }
 }
 
-/// Each arm has so many trials, and more where a busy machine made some unfit: those are repeated.
-fn check_trials(records: &[TrialRecord], arms: &[&str], blocks: usize) {
-    for arm in arms {
-        let of_arm = records.iter().filter(|record| record.arm == **arm);
-        let (unfit, fit): (Vec<_>, Vec<_>) =
-            of_arm.partition(|record| matches!(record.status, TrialStatus::Unfit { .. }));
-        assert!(fit.len() <= blocks, "{arm}: {fit:?}");
-        assert!(fit.len() + unfit.len() >= blocks, "{arm}: {unfit:?}");
+/// Checks that every arm has a trial in every block, and another one only after one that a busy machine made unfit.
+fn check_trials(records: &[TrialRecord], arms: &[&str], blocks: u32) {
+    let mut cells: BTreeMap<(u32, &str), Vec<&TrialStatus>> = BTreeMap::new();
+    for record in records {
+        let cell = cells.entry((record.block, &record.arm)).or_default();
+        cell.push(&record.status);
+    }
+    let of_block = |block| arms.iter().map(move |arm| (block, *arm));
+    let expected: BTreeSet<(u32, &str)> = (1..=blocks).flat_map(of_block).collect();
+    assert_eq!(cells.keys().copied().collect::<BTreeSet<_>>(), expected);
+    for (cell, mut statuses) in cells {
+        statuses.pop();
+        let is_unfit = |status: &&TrialStatus| matches!(status, TrialStatus::Unfit { .. });
+        assert!(statuses.iter().all(is_unfit), "{cell:?}: {statuses:?}");
     }
 }
 

@@ -361,8 +361,13 @@ impl PodProvider for Cluster {
         Ok((SocketAddr::from((address, config.port)), dial))
     }
 
-    fn load_cores(&self) -> Option<u32> {
-        self.options.load_cores
+    fn check_load_cores(&self, pod: &str, cores: u32) -> Result<(), LabError> {
+        match self.options.load_cores {
+            Some(wanted) if wanted != cores => Err(LabError::Cluster(format!(
+                "{pod} has no exclusive cores: it may use {cores}, not {wanted}: set the kubelet's cpuManagerPolicy to static on its node, or leave --load-cores out"
+            ))),
+            _ => Ok(()),
+        }
     }
 
     fn control_plane(&self) -> Vec<ControlPlanePod> {

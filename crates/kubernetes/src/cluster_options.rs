@@ -1,4 +1,4 @@
-//! What a user says of a cluster.
+//! Options for the pods of a run.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -22,6 +22,6 @@ pub struct ClusterOptions {
     pub load_nodes: Option<BTreeMap<String, String>>,
     /// Labels of the nodes for everything else; `None`: those without load.
     pub part_nodes: Option<BTreeMap<String, String>>,
-    /// Cores that each pod of agents has to itself; `None`: it shares those of its node.
+    /// Exclusive cores of each pod of agents; `None`: it shares those of its node.
     pub load_cores: Option<u32>,
 }

@@ -25,7 +25,7 @@ pub(crate) const CONFIG_FILE: &str = "/etc/tare-keeper/config.json";
 pub(crate) const ACCOUNT: &str = "run-keeper";
 /// Container of the image.
 pub(crate) const CONTAINER: &str = "tare";
-/// Memory of a pod of agents with cores of its own.
+/// Memory of a pod with exclusive cores.
 const LOAD_MEMORY: &str = "2Gi";
 /// Longest name of a label's value, and of a pod.
 const NAME_MAX: usize = 63;
@@ -106,7 +106,7 @@ pub(crate) struct Pod<'a> {
     pub node: Option<&'a str>,
     /// Nodes that are for it.
     pub nodes: &'a NodeSet,
-    /// Cores that it has to itself.
+    /// Exclusive cores.
     pub cores: Option<u32>,
     /// Its part in the mesh of the cluster.
     pub in_mesh: Option<&'a PodInMesh>,
@@ -152,7 +152,7 @@ impl Pod<'_> {
         let Some(cores) = self.cores else {
             return json!({"requests": {"cpu": "100m", "memory": "128Mi"}});
         };
-        // The class Guaranteed with whole cores, which the static policy of the CPU manager does not share.
+        // The quality of service Guaranteed with whole cores: the CPU manager's static policy makes these exclusive.
         let all = json!({"cpu": cores.to_string(), "memory": LOAD_MEMORY});
         json!({"requests": all, "limits": all})
     }
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn cores_of_a_pods_own_are_whole_and_both_requested_and_the_limit() {
+    fn exclusive_cores_are_requests_and_limits() {
         let resources = |cores| {
             let pod = Pod { cores, ..pod() };
             pod.manifest()["spec"]["containers"][0]["resources"].clone()

@@ -356,7 +356,7 @@ pub struct ClusterRecord {
     pub image: String,
     /// Its nodes when the run began.
     pub nodes: Vec<NodeRecord>,
-    /// Cores that each pod of agents had to itself; `None`: it shared those of its node.
+    /// Exclusive cores of each pod of agents; `None`: it shared those of its node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load_cores: Option<u32>,
     /// Software of the mesh that it has, if arms use that: control plane and injected proxies.

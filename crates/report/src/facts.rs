@@ -68,7 +68,7 @@ fn cluster(cluster: &ClusterRecord) -> FactGroup {
         fact("image", cluster.image.clone()),
     ];
     let load_cores = cluster.load_cores.map(|cores| cores.to_string());
-    facts.extend(load_cores.map(|cores| fact("cores of each pod of agents", cores)));
+    facts.extend(load_cores.map(|cores| fact("exclusive cores per pod of agents", cores)));
     facts.extend(cluster.nodes.iter().map(|node| {
         let place = [&node.instance_type, &node.zone];
         let place = place.into_iter().flatten().map(|word| format!(", {word}"));

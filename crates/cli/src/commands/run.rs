@@ -225,7 +225,7 @@ pub(super) fn environment(
             mesh: installed_mesh(plan, args)?,
             load_nodes: place.load_nodes.clone().map(|labels| labels.0),
             part_nodes: place.part_nodes.clone().map(|labels| labels.0),
-            load_cores: place.load_cores.map(std::num::NonZero::get),
+            load_cores: place.load_cores,
         })?),
         EnvironmentKind::Remote => Box::new(Namespaces::start(&tare)?),
     };
@@ -405,10 +405,8 @@ fn print_report(
 
 /// What a user types to start this program: the script of a checkout, or the program of a package.
 fn own_name() -> &'static str {
-    match tare_lab::home::home() {
-        Ok(home) if home.join("tare").is_file() => "./tare",
-        _ => "tare",
-    }
+    let is_checkout = tare_lab::home::home().is_ok_and(|home| home.join("tare").is_file());
+    if is_checkout { "./tare" } else { "tare" }
 }
 
 fn print_resume_hint(args: &Args, folder: &Path, what: &str) {

@@ -134,17 +134,6 @@ impl Exchange {
         }
     }
 
-    /// Checks that a pod may use so many cores, and no others.
-    pub(super) fn check_cores(&self, pod: &str, cores: u32) -> Result<(), LabError> {
-        let (found, _) = self.ask::<u32>(pod, PodOrder::Cores, &[], ANSWER_LIMIT)?;
-        if found == cores {
-            return Ok(());
-        }
-        Err(LabError::Cluster(format!(
-            "{pod} has no cores of its own: it may use {found}, not {cores}: set the kubelet's cpuManagerPolicy to static on its node, or leave --load-cores out"
-        )))
-    }
-
     pub(super) fn ask<T: DeserializeOwned>(
         &self,
         pod: &str,

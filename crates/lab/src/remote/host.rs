@@ -211,10 +211,7 @@ impl RemoteHost {
             })
             .collect();
         self.pods.extend(names.iter().cloned());
-        let (addresses, load_cores) = {
-            let mut provider = lock(&self.provider);
-            (provider.create(&pods, objects)?, provider.load_cores())
-        };
+        let addresses = lock(&self.provider).create(&pods, objects)?;
         let deadline = Instant::now() + JOINED_WITHIN;
         for pod in &pods {
             let name = &pod.config.name;
@@ -224,8 +221,11 @@ impl RemoteHost {
                 let cpus = cpus.to_vec();
                 self.done(name, PodOrder::Pin { cpus }, ANSWER_LIMIT)?;
             }
-            if let Some(cores) = load_cores.filter(|_| pod.purpose.is_of_agents) {
-                self.exchange.check_cores(name, cores)?;
+            if pod.purpose.is_of_agents {
+                let (cores, _) = self
+                    .exchange
+                    .ask(name, PodOrder::Cores, &[], ANSWER_LIMIT)?;
+                lock(&self.provider).check_load_cores(name, cores)?;
             }
         }
         Ok(addresses)

@@ -122,9 +122,12 @@ pub trait PodProvider: Send {
         objects: &[Value],
     ) -> Result<BTreeMap<String, PodAddress>, LabError>;
 
-    /// Cores that each pod of agents must have to itself; `None`: it shares those of its machine.
-    fn load_cores(&self) -> Option<u32> {
-        None
+    /// Checks the number of cores that a pod of agents may use.
+    ///
+    /// # Errors
+    /// It should be another.
+    fn check_load_cores(&self, _pod: &str, _cores: u32) -> Result<(), LabError> {
+        Ok(())
     }
 
     /// Pods of the control plane of the cluster's mesh, if arms use that.

@@ -96,7 +96,7 @@ pub fn possible_causes(before: &Run, after: &Run) -> Vec<String> {
             found.push("the nodes of the cluster".into());
         }
         if a.load_cores != b.load_cores {
-            found.push("the cores of the agents' pods".into());
+            found.push("the exclusive cores of agents".into());
         }
     }
     let names: BTreeSet<&String> = a.targets.keys().chain(b.targets.keys()).collect();

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::Command;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::json;
@@ -21,6 +21,8 @@ const ROUNDS: usize = 4;
 /// Streams that the server keeps.
 const STREAMS: usize = 256;
 const MEMORY_BYTES_MAX: u64 = 100_000_000;
+/// Wait for memory before a request is refused.
+const MEMORY_PATIENCE: Duration = Duration::from_secs(20);
 
 /// Answers by their status.
 type Statuses = BTreeMap<u16, usize>;
@@ -111,17 +113,23 @@ fn counted(statuses: impl IntoIterator<Item = u16>) -> Statuses {
     counted
 }
 
-/// The answer to what was asked already. Asks again where the connection was closed between two requests, and where the server
-/// has no memory at the moment, as it has not on a machine whose cores are taken.
-fn answered(server: &Server, stream: &mut TcpStream, path: &str) -> (u16, usize) {
-    let begun = Instant::now();
+/// The answer to a request that was sent at this time. Asks again after a closed connection, and after a refusal: on a busy machine
+/// the server may have no memory for so long. It may not refuse earlier.
+fn answered(
+    server: &Server,
+    stream: &mut TcpStream,
+    path: &str,
+    mut sent: Instant,
+) -> (u16, usize) {
+    let begun = sent;
     loop {
         match answer(stream) {
-            Some((503, _)) => {}
+            Some((503, _)) => assert!(sent.elapsed() >= MEMORY_PATIENCE, "{path} is refused"),
             Some(answer) => return answer,
             None => *stream = connect(server),
         }
         assert!(begun.elapsed() < 2 * PATIENCE, "{path} is not answered");
+        sent = Instant::now();
         send(server, stream, path);
     }
 }
@@ -132,12 +140,13 @@ fn ask_all(server: &Server, paths: &[(&str, usize)], connections: usize) -> Vec<
     let mut found = Vec::new();
     for round in 0..ROUNDS {
         let path = |number: usize| paths[(number + round) % paths.len()];
+        let sent = Instant::now();
         for (number, stream) in streams.iter().enumerate() {
             send(server, stream, path(number).0);
         }
         for (number, stream) in streams.iter_mut().enumerate() {
             let (path, whole) = path(number);
-            let (status, bytes) = answered(server, stream, path);
+            let (status, bytes) = answered(server, stream, path, sent);
             assert!(
                 status != 200 || bytes == whole,
                 "{path}: {bytes} of {whole}"

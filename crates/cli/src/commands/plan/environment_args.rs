@@ -1,7 +1,6 @@
 //! The arguments that say where pods are.
 
 use std::collections::BTreeMap;
-use std::num::NonZero;
 
 use tare_experiment::resolve::ControlPlane;
 
@@ -29,10 +28,9 @@ pub struct EnvironmentArgs {
     /// Nodes of a cluster for everything else, by their labels; their taints are tolerated [default: those without load].
     #[arg(long, value_name = "LABEL=VALUE,…", value_parser = labels)]
     pub part_nodes: Option<NodeLabels>,
-    /// Cores of a cluster's node that each pod of agents has to itself; the node needs the CPU manager policy `static` [default: it
-    /// shares those of its node].
-    #[arg(long, value_name = "N")]
-    pub load_cores: Option<NonZero<u32>>,
+    /// Exclusive cores for each pod of agents; its node needs the kubelet's CPU manager policy `static` [default: shared cores].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub load_cores: Option<u32>,
 }
 
 /// Environments with their descriptions.
