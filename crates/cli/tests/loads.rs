@@ -82,6 +82,65 @@ fn a_stall_of_a_second_is_waited_for_by_a_thousand_and_served_slowly_once_per_co
 }
 
 #[test]
+fn merged_logs_have_every_answer_of_their_loads_and_its_latency() {
+    let _turn = turn();
+    let (_origin, address) = origin(&[]);
+    let url = format!("http://{address}/?delay=20ms");
+    let slow = format!("http://{address}/?delay=200ms");
+    let folder = tempfile::tempdir().unwrap();
+    let mut logs = Vec::new();
+    // The last one has the slower tenth.
+    for (number, url) in [&url, &url, &slow].into_iter().enumerate() {
+        let count = if number == 2 { "60" } else { "270" };
+        let words = ["load", url, "--count", count, "-c", "6", "--no-calibrate"];
+        let output = finish(tare(&words).args(["--hlog", "-"]), LIMIT);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let path = folder.path().join(format!("{number}.hlog"));
+        std::fs::write(&path, &output.stdout).unwrap();
+        logs.push(path.to_str().unwrap().to_owned());
+    }
+    let all = folder.path().join("all.hlog");
+    let merge = |words: &[&str]| {
+        let output = finish(tare(&["merge", "--json"]).args(words), LIMIT);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
+        printed["latency_ns"]["client.request.latency"].clone()
+    };
+    let mut words: Vec<&str> = logs.iter().map(String::as_str).collect();
+    words.extend(["--hlog", all.to_str().unwrap()]);
+    let merged = merge(&words);
+    assert_eq!(merged["count"], 600);
+    let is_within = |quantile: &str, from_ms: u64, to_ms: u64| {
+        let ns = merged[quantile].as_u64().unwrap();
+        assert!(
+            (from_ms * 1_000_000..to_ms * 1_000_000).contains(&ns),
+            "{merged}"
+        );
+    };
+    // No mean of percentiles is there: half of the answers took 20 ms, the slowest tenth 200 ms.
+    is_within("p50", 20, 199);
+    is_within("p95", 200, 10_000);
+    assert_eq!(merge(&[all.to_str().unwrap()]), merged);
+    // One log after the other, as kubectl prints those of several pods.
+    let texts = logs.iter().map(|log| std::fs::read(log).unwrap());
+    let joined = folder.path().join("joined.hlog");
+    std::fs::write(&joined, texts.collect::<Vec<_>>().concat()).unwrap();
+    assert_eq!(merge(&[joined.to_str().unwrap()]), merged);
+
+    std::fs::write(&joined, "error: no connection\n").unwrap();
+    let output = finish(&mut tare(&["merge", joined.to_str().unwrap()]), LIMIT);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("joined.hlog: histogram log, line 1"),
+        "{}",
+        stderr(&output)
+    );
+    let words = ["load", &url, "--count", "1", "--json", "--hlog", "-"];
+    let output = finish(&mut tare(&words), LIMIT);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+}
+
+#[test]
 fn public_addresses_are_refused_with_the_way_to_allow_them() {
     let output = finish(
         &mut tare(&["load", "http://192.0.2.1/", "--duration", "1s"]),

@@ -42,6 +42,7 @@ use assertion::Assertion;
 use display::Display;
 use generator_check::GeneratorCheck;
 use kept::KeptLoad;
+pub use output::latency_report;
 use plan::{Content, ResolvedLoad};
 use profiles::Profiles;
 use summary::{LoadRate, Summary};
@@ -122,6 +123,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             // That nobody reads it changes nothing any more.
             let _ = screen::print_event(&LoadEvent::Result(Box::new(report(samples))));
         }
+        JsonOutput::No if args.output.is_file_printed() => {}
         JsonOutput::No => {
             let screen = screen::screen(&console::Term::stdout());
             screen::print_raw(&summary.text(&outcome, screen))?;

@@ -10,6 +10,7 @@ pub mod internal;
 pub mod kafka;
 pub mod lab;
 pub mod load;
+pub mod merge;
 pub mod origin;
 pub mod perfcheck;
 pub mod plan;
@@ -39,6 +40,8 @@ pub enum Command {
     Plan(plan::Args),
     /// Generate load on a URL and measure it.
     Load(Box<load::Args>),
+    /// Merge the latencies of several loads.
+    Merge(merge::Args),
     /// Run a test server: echo, delays, errors, stalls.
     Origin(origin::Args),
     /// Compare two versions of a target, or a program of yours with one: is it slower?
@@ -91,6 +94,7 @@ impl Command {
             Command::Run(args) => run::run(args),
             Command::Plan(args) => plan::run(args),
             Command::Load(args) => load::run(*args),
+            Command::Merge(args) => merge::run(args),
             Command::Origin(args) => origin::run(args),
             Command::Ab(args) => ab::run(*args),
             Command::Report(args) => report::run(args),

@@ -8,6 +8,7 @@ use tare_record::schemas::Shape;
 use tare_report::figures::StoredFigures;
 
 use crate::commands::kafka::json_schema::{KAFKA, KAFKA_API};
+use crate::commands::merge::MERGED;
 use crate::exit::{Exit, bad_input};
 use crate::screen::print;
 
@@ -49,5 +50,5 @@ const FIGURES: Shape =
 
 /// Schemas of files and messages, and of what commands print.
 fn all() -> impl Iterator<Item = &'static Shape> {
-    formats().chain([&CLIENT, &FIGURES, &KAFKA, &KAFKA_API])
+    formats().chain([&CLIENT, &FIGURES, &KAFKA, &KAFKA_API, &MERGED])
 }

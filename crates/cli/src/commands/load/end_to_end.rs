@@ -71,6 +71,7 @@ pub fn run(
             let fields = report().as_object().cloned().unwrap_or_default();
             let _ = screen::print_event(&LoadEvent::EndToEndResult(fields));
         }
+        JsonOutput::No if args.output.is_file_printed() => {}
         JsonOutput::No => {
             let screen = screen::screen(&console::Term::stdout());
             screen::print_raw(&summary.text(&both.written, screen))?;

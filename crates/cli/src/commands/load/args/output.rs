@@ -1,6 +1,6 @@
 //! Arguments of output, and of what makes the exit code 1.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tare_record::units::Share;
 
@@ -21,7 +21,8 @@ pub struct OutputArgs {
     /// Suppress progress output.
     #[arg(short, long)]
     pub quiet: bool,
-    /// Write the latencies to this file, as an HdrHistogram log.
+    /// Write the latencies to this file, as an HdrHistogram log (`tare merge`). Of this and the next three, one may be `-`: it is
+    /// printed in place of the result.
     #[arg(long, value_name = "FILE")]
     pub hlog: Option<PathBuf>,
     /// Write the samples, one per second, to this CSV file.
@@ -58,7 +59,18 @@ pub struct OutputArgs {
     pub no_calibrate: bool,
 }
 
+/// Standard output in place of a file.
+pub const STDOUT: &str = "-";
+
 impl OutputArgs {
+    /// Whether one of the files is standard output.
+    pub fn is_file_printed(&self) -> bool {
+        let files = [&self.hlog, &self.csv, &self.perf_csv, &self.fortio];
+        files
+            .iter()
+            .any(|file| file.as_deref() == Some(Path::new(STDOUT)))
+    }
+
     /// The form that these flags ask for.
     pub fn form(&self) -> JsonOutput {
         match (self.json, self.json_lines) {

@@ -24,18 +24,21 @@ pub fn report(
     let mut latency_ns: BTreeMap<String, LatencyReport> = outcome
         .totals
         .iter()
-        .map(|(tag, latencies)| (tag.clone(), figures(latencies)))
+        .map(|(tag, latencies)| (tag.clone(), latency_report(latencies)))
         .collect();
     for (tag, latencies) in [
         ("all.latency", outcome.latency()),
         ("all.response", outcome.response()),
         ("all.service", outcome.service()),
     ] {
-        latency_ns.extend(latencies.map(|latencies| (tag.to_owned(), figures(&latencies))));
+        latency_ns.extend(latencies.map(|latencies| (tag.to_owned(), latency_report(&latencies))));
     }
     for quantity in ["latency", "service"] {
         for (status, latencies) in outcome.by_status(quantity) {
-            latency_ns.insert(format!("all.{quantity}.{status}"), figures(&latencies));
+            latency_ns.insert(
+                format!("all.{quantity}.{status}"),
+                latency_report(&latencies),
+            );
         }
     }
     let rate = summary.rate;
@@ -66,7 +69,8 @@ pub fn report(
     }
 }
 
-fn figures(latencies: &Latencies) -> LatencyReport {
+/// Statistics of a histogram.
+pub fn latency_report(latencies: &Latencies) -> LatencyReport {
     let of = |q| figure(latencies.quantile(q));
     LatencyReport {
         count: latencies.count(),
@@ -100,7 +104,7 @@ mod tests {
         let mut latencies = Latencies::new(tare_stats::Range::default()).unwrap();
         latencies.record_many(1000, 60);
         (0..40).for_each(|_| latencies.record_unfinished(2000));
-        let json = serde_json::to_value(figures(&latencies)).unwrap();
+        let json = serde_json::to_value(latency_report(&latencies)).unwrap();
         assert_eq!(json["p50"], 1000);
         assert_eq!(json["p75"]["lower_bound"], 2000);
         assert_eq!(json["p99"], serde_json::Value::Null);

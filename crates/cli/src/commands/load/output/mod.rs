@@ -5,23 +5,30 @@ mod perf;
 
 use std::fs::File;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use tare_load::{LoadOutcome, fortio};
 use tare_record::agent::{RecordSample, Sample};
 use tare_record::load::{LoadPlan, LoadSpec};
 
-use super::args::OutputArgs;
+use super::args::{OutputArgs, STDOUT};
 use super::throughput;
+use crate::json_output::JsonOutput;
+use crate::screen;
 use crate::values::{at_least, maybe_time};
-pub use json::report as json_report;
+pub use json::{latency_report, report as json_report};
 
 /// The text of a file, from plan, URL, result and samples.
 type FileText = fn(&LoadPlan, &str, &LoadOutcome, &[Sample]) -> anyhow::Result<String>;
 
 /// Output files, created before the load so that a wrong path does not cost a measurement.
-pub struct Files(Vec<(PathBuf, File, FileText)>);
+pub struct Files(Vec<(PathBuf, Destination, FileText)>);
+
+enum Destination {
+    File(File),
+    Stdout,
+}
 
 impl Files {
     /// Creates the files that the arguments name.
@@ -44,11 +51,26 @@ impl Files {
         let named = kinds
             .into_iter()
             .filter_map(|(path, text)| Some((path.clone()?, text)));
-        let create = |(path, text): (PathBuf, FileText)| match File::create(&path) {
-            Ok(file) => Ok((path, file, text)),
-            Err(error) => Err(format!("cannot write {}: {error}", path.display())),
+        let create = |(path, text): (PathBuf, FileText)| {
+            if path == Path::new(STDOUT) {
+                return Ok((path, Destination::Stdout, text));
+            }
+            match File::create(&path) {
+                Ok(file) => Ok((path, Destination::File(file), text)),
+                Err(error) => Err(format!("cannot write {}: {error}", path.display())),
+            }
         };
-        named.map(create).collect::<Result<_, _>>().map(Self)
+        let files: Vec<_> = named.map(create).collect::<Result<_, _>>()?;
+        let is_printed =
+            |(_, place, _): &&(_, Destination, _)| matches!(place, Destination::Stdout);
+        let printed = files.iter().filter(is_printed).count();
+        let forms = usize::from(wanted.form() != JsonOutput::No);
+        match printed > 0 && printed + forms > 1 {
+            true => Err(String::from(
+                "standard output can have one form: name a file instead of `-`",
+            )),
+            false => Ok(Self(files)),
+        }
     }
 
     /// Writes the files.
@@ -59,10 +81,14 @@ impl Files {
         outcome: &LoadOutcome,
         samples: &[Sample],
     ) -> anyhow::Result<()> {
-        for (path, mut file, text) in self.0 {
+        for (path, place, text) in self.0 {
             let text = text(plan, url, outcome, samples)?;
-            file.write_all(text.as_bytes())
-                .with_context(|| format!("cannot write {}", path.display()))?;
+            match place {
+                Destination::File(mut file) => file
+                    .write_all(text.as_bytes())
+                    .with_context(|| format!("cannot write {}", path.display()))?,
+                Destination::Stdout => screen::print_raw(&text)?,
+            }
         }
         Ok(())
     }
