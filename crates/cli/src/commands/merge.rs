@@ -29,8 +29,8 @@ pub const MERGED: Shape = Shape::new(
 
 /// Histogram log of a load that was kept.
 const KEPT_LOG: &str = "latency.hlog";
-/// Standard input.
-const STDIN: &str = "-";
+/// Standard input or output in place of a file.
+const STANDARD: &str = "-";
 
 /// Name of intervals without a tag.
 const UNTAGGED: &str = "untagged";
@@ -41,7 +41,7 @@ pub struct Args {
     /// Logs of `tare load --hlog` or of another HdrHistogram tool, folders of `tare load --out`; `-`: standard input.
     #[arg(required = true, value_name = "FILE")]
     logs: Vec<PathBuf>,
-    /// Write the merged histograms to this file, as an HdrHistogram log.
+    /// Write the merged histograms to this file, as an HdrHistogram log; `-`: print them in place of the table.
     #[arg(long, value_name = "FILE")]
     hlog: Option<PathBuf>,
     /// Print as JSON (schema: `tare schema merged`).
@@ -62,6 +62,12 @@ struct MergedReport {
 
 /// Runs `tare merge`.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let is_log_printed = args.hlog.as_deref() == Some(Path::new(STANDARD));
+    if is_log_printed && args.json {
+        return Err(bad_input(
+            "--json and --hlog - both print: name a file for the histograms",
+        ));
+    }
     let mut merged: BTreeMap<String, Latencies> = BTreeMap::new();
     for log in &args.logs {
         let read = read(log).map_err(|error| bad_input(format!("{}: {error}", log.display())))?;
@@ -74,9 +80,13 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             added.map_err(|error| bad_input(format!("{}: {tag}: {error}", log.display())))?;
         }
     }
-    if let Some(path) = &args.hlog {
-        let name = || format!("cannot write {}", path.display());
-        tare_conduct::write_synced(path, &log_of(&merged)?).with_context(name)?;
+    match &args.hlog {
+        Some(_) if is_log_printed => screen::print_raw(&String::from_utf8(log_of(&merged)?)?)?,
+        Some(path) => {
+            let name = || format!("cannot write {}", path.display());
+            tare_conduct::write_synced(path, &log_of(&merged)?).with_context(name)?;
+        }
+        None => {}
     }
     let names = args.logs.iter().map(|log| log.display().to_string());
     if args.json {
@@ -88,7 +98,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
                 .map(|(tag, latencies)| (tag.clone(), latency_report(latencies)))
                 .collect(),
         })?;
-    } else {
+    } else if !is_log_printed {
         screen::print(&text(&merged, args.logs.len()))?;
     }
     Ok(if merged.values().all(Latencies::is_empty) {
@@ -101,7 +111,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 
 /// The histograms of a log by tag.
 fn read(log: &Path) -> Result<BTreeMap<String, Latencies>, String> {
-    let input: Box<dyn BufRead> = if log == Path::new(STDIN) {
+    let input: Box<dyn BufRead> = if log == Path::new(STANDARD) {
         Box::new(io::stdin().lock())
     } else {
         let path = match log.is_dir() {
