@@ -1,6 +1,6 @@
 //! Values of arguments that several commands share.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use serde::de::DeserializeOwned;
@@ -16,6 +16,11 @@ pub struct RunsArgs {
         default_value = "runs"
     )]
     pub out: PathBuf,
+}
+
+/// Whether a file is standard input or standard output.
+pub fn is_standard_stream(file: &Path) -> bool {
+    file == Path::new("-")
 }
 
 /// A parser of the words that a type has in files, each with its help (or none).

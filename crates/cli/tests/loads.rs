@@ -104,11 +104,12 @@ fn merged_logs_have_every_answer_of_their_loads_and_its_latency() {
         let output = finish(tare(&["merge", "--json"]).args(words), LIMIT);
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
-        printed["latency_ns"]["client.request.latency"].clone()
+        printed["latency_ns"].clone()
     };
     let mut words: Vec<&str> = logs.iter().map(String::as_str).collect();
     words.extend(["--hlog", all.to_str().unwrap()]);
-    let merged = merge(&words);
+    let all_tags = merge(&words);
+    let merged = &all_tags["client.request.latency"];
     assert_eq!(merged["count"], 600);
     let is_within = |quantile: &str, from_ms: u64, to_ms: u64| {
         let ns = merged[quantile].as_u64().unwrap();
@@ -120,12 +121,18 @@ fn merged_logs_have_every_answer_of_their_loads_and_its_latency() {
     // No mean of percentiles is there: half of the answers took 20 ms, the slowest tenth 200 ms.
     is_within("p50", 20, 199);
     is_within("p95", 200, 10_000);
-    assert_eq!(merge(&[all.to_str().unwrap()]), merged);
+    assert_eq!(merge(&[all.to_str().unwrap()]), all_tags);
     // One log after the other, as kubectl prints those of several pods.
     let texts = logs.iter().map(|log| std::fs::read(log).unwrap());
     let joined = folder.path().join("joined.hlog");
     std::fs::write(&joined, texts.collect::<Vec<_>>().concat()).unwrap();
-    assert_eq!(merge(&[joined.to_str().unwrap()]), merged);
+    assert_eq!(merge(&[joined.to_str().unwrap()]), all_tags);
+    // Other tools write intervals without a tag.
+    let log = std::fs::read_to_string(&logs[0]).unwrap();
+    let without = log.replace("Tag=client.request.latency,", "");
+    let named = log.replace("client.request.latency,", "untagged,");
+    std::fs::write(&joined, without + &named).unwrap();
+    assert_eq!(merge(&[joined.to_str().unwrap()])["untagged"]["count"], 540);
 
     std::fs::write(&joined, "error: no connection\n").unwrap();
     let output = finish(&mut tare(&["merge", joined.to_str().unwrap()]), LIMIT);

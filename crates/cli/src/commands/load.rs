@@ -123,7 +123,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             // That nobody reads it changes nothing any more.
             let _ = screen::print_event(&LoadEvent::Result(Box::new(report(samples))));
         }
-        JsonOutput::No if args.output.is_file_printed() => {}
+        JsonOutput::No if args.output.printed_files() > 0 => summary.say_warnings(),
         JsonOutput::No => {
             let screen = screen::screen(&console::Term::stdout());
             screen::print_raw(&summary.text(&outcome, screen))?;

@@ -1,8 +1,9 @@
 //! `tare merge`: merges the latencies of several loads, as of the pods of a Job.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -15,6 +16,7 @@ use tare_record::load_report::LatencyReport;
 use tare_record::schemas::{Shape, schema_of};
 use tare_stats::{Latencies, hlog};
 
+use crate::arguments::is_standard_stream;
 use crate::commands::load::latency_report;
 use crate::exit::{Exit, bad_input};
 use crate::screen;
@@ -29,9 +31,6 @@ pub const MERGED: Shape = Shape::new(
 
 /// Histogram log of a load that was kept.
 const KEPT_LOG: &str = "latency.hlog";
-/// Standard input or output in place of a file.
-const STANDARD: &str = "-";
-
 /// Name of intervals without a tag.
 const UNTAGGED: &str = "untagged";
 
@@ -62,7 +61,7 @@ struct MergedReport {
 
 /// Runs `tare merge`.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let is_log_printed = args.hlog.as_deref() == Some(Path::new(STANDARD));
+    let is_log_printed = args.hlog.as_deref().is_some_and(is_standard_stream);
     if is_log_printed && args.json {
         return Err(bad_input(
             "--json and --hlog - both print: name a file for the histograms",
@@ -70,10 +69,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let mut merged: BTreeMap<String, Latencies> = BTreeMap::new();
     for log in &args.logs {
-        let read = read(log).map_err(|error| bad_input(format!("{}: {error}", log.display())))?;
-        for (tag, latencies) in read {
-            let Some(sum) = merged.get_mut(&tag) else {
-                merged.insert(tag, latencies);
+        for (tag, latencies) in read(log).map_err(bad_input)? {
+            let tag = if tag.is_empty() { UNTAGGED } else { &tag };
+            let Some(sum) = merged.get_mut(tag) else {
+                merged.insert(tag.to_owned(), latencies);
                 continue;
             };
             let added = sum.merge(&latencies);
@@ -111,22 +110,17 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 
 /// The histograms of a log by tag.
 fn read(log: &Path) -> Result<BTreeMap<String, Latencies>, String> {
-    let input: Box<dyn BufRead> = if log == Path::new(STANDARD) {
-        Box::new(io::stdin().lock())
-    } else {
-        let path = match log.is_dir() {
-            true => log.join(KEPT_LOG),
-            false => log.to_owned(),
-        };
-        let file = File::open(&path).map_err(|error| error.to_string())?;
-        Box::new(BufReader::new(file))
+    if is_standard_stream(log) {
+        let read = hlog::read_merged(io::stdin().lock(), ..);
+        return read.map_err(|error| format!("standard input: {error}"));
+    }
+    let path = match log.is_dir() {
+        true => log.join(KEPT_LOG),
+        false => log.to_owned(),
     };
-    let read = hlog::read_merged(input, ..).map_err(|error| error.to_string())?;
-    let named = read.into_iter().map(|(tag, latencies)| match tag.as_str() {
-        "" => (UNTAGGED.to_owned(), latencies),
-        _ => (tag, latencies),
-    });
-    Ok(named.collect())
+    let named = |error: &dyn Display| format!("{}: {error}", path.display());
+    let file = File::open(&path).map_err(|error| named(&error))?;
+    hlog::read_merged(BufReader::new(file), ..).map_err(|error| named(&error))
 }
 
 /// One interval for each tag: the logs may be of different times.

@@ -71,7 +71,7 @@ pub fn run(
             let fields = report().as_object().cloned().unwrap_or_default();
             let _ = screen::print_event(&LoadEvent::EndToEndResult(fields));
         }
-        JsonOutput::No if args.output.is_file_printed() => {}
+        JsonOutput::No if args.output.printed_files() > 0 => summary.say_warnings(),
         JsonOutput::No => {
             let screen = screen::screen(&console::Term::stdout());
             screen::print_raw(&summary.text(&both.written, screen))?;

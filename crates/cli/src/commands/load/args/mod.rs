@@ -14,7 +14,7 @@ use tare_load::protocols;
 pub use grpc::GrpcArgs;
 pub use kafka::{ConsumeArgs, KafkaArgs};
 pub use options::OptionArgs;
-pub use output::{OutputArgs, STDOUT};
+pub use output::OutputArgs;
 pub use pacing::{PacingArgs, RateArg};
 pub use protocol::{MongodbArgs, ProtocolArgs, TcpArgs, TlsArgs};
 pub use request::RequestArgs;

@@ -1,9 +1,10 @@
 //! Arguments of output, and of what makes the exit code 1.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use tare_record::units::Share;
 
+use crate::arguments::is_standard_stream;
 use crate::commands::load::assertion::Assertion;
 use crate::commands::load::profiles::ProfiledProcess;
 use crate::json_output::JsonOutput;
@@ -21,18 +22,17 @@ pub struct OutputArgs {
     /// Suppress progress output.
     #[arg(short, long)]
     pub quiet: bool,
-    /// Write the latencies to this file, as an HdrHistogram log (`tare merge`). Of this and the next three, one may be `-`: it is
-    /// printed in place of the result.
+    /// Write the latencies to this file, as an HdrHistogram log for `tare merge`; `-`: print them in place of the result.
     #[arg(long, value_name = "FILE")]
     pub hlog: Option<PathBuf>,
-    /// Write the samples, one per second, to this CSV file.
+    /// Write the samples, one per second, to this CSV file; `-`: print them in place of the result.
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
     /// Write the result of a Kafka load to this CSV file, with the columns of kafka-consumer-perf-test or the figures of
-    /// kafka-producer-perf-test.
+    /// kafka-producer-perf-test; `-`: print it in place of the result.
     #[arg(long, value_name = "FILE")]
     pub perf_csv: Option<PathBuf>,
-    /// Write the result to this file, as Fortio's JSON, for `fortio report`.
+    /// Write the result to this file, as Fortio's JSON, for `fortio report`; `-`: print it in place of the result.
     #[arg(long, value_name = "FILE")]
     pub fortio: Option<PathBuf>,
     /// Keep the load in a new folder below this directory: report, histograms, and its progress while it runs.
@@ -59,16 +59,12 @@ pub struct OutputArgs {
     pub no_calibrate: bool,
 }
 
-/// Standard output in place of a file.
-pub const STDOUT: &str = "-";
-
 impl OutputArgs {
-    /// Whether one of the files is standard output.
-    pub fn is_file_printed(&self) -> bool {
+    /// The number of files that are standard output.
+    pub fn printed_files(&self) -> usize {
         let files = [&self.hlog, &self.csv, &self.perf_csv, &self.fortio];
-        files
-            .iter()
-            .any(|file| file.as_deref() == Some(Path::new(STDOUT)))
+        let named = files.into_iter().flatten();
+        named.filter(|file| is_standard_stream(file)).count()
     }
 
     /// The form that these flags ask for.

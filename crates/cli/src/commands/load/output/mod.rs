@@ -5,15 +5,16 @@ mod perf;
 
 use std::fs::File;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context;
 use tare_load::{LoadOutcome, fortio};
 use tare_record::agent::{RecordSample, Sample};
 use tare_record::load::{LoadPlan, LoadSpec};
 
-use super::args::{OutputArgs, STDOUT};
+use super::args::OutputArgs;
 use super::throughput;
+use crate::arguments::is_standard_stream;
 use crate::json_output::JsonOutput;
 use crate::screen;
 use crate::values::{at_least, maybe_time};
@@ -22,17 +23,16 @@ pub use json::{latency_report, report as json_report};
 /// The text of a file, from plan, URL, result and samples.
 type FileText = fn(&LoadPlan, &str, &LoadOutcome, &[Sample]) -> anyhow::Result<String>;
 
-/// Output files, created before the load so that a wrong path does not cost a measurement.
-pub struct Files(Vec<(PathBuf, Destination, FileText)>);
-
-enum Destination {
-    File(File),
-    Stdout,
-}
+/// Output files, created before the load so that a wrong path does not cost a measurement; `None`: standard output.
+pub struct Files(Vec<(PathBuf, Option<File>, FileText)>);
 
 impl Files {
-    /// Creates the files that the arguments name.
+    /// Creates the files that the arguments name; one of them, without JSON, may be standard output.
     pub fn create(wanted: &OutputArgs) -> Result<Self, String> {
+        let printed = wanted.printed_files();
+        if printed > 1 || printed == 1 && wanted.form() != JsonOutput::No {
+            return Err("standard output can have one form: name a file instead of `-`".to_owned());
+        }
         let kinds: [(&Option<PathBuf>, FileText); 4] = [
             (&wanted.hlog, |_, _, outcome, _| {
                 Ok(outcome.result.latency_hlog.clone())
@@ -52,25 +52,15 @@ impl Files {
             .into_iter()
             .filter_map(|(path, text)| Some((path.clone()?, text)));
         let create = |(path, text): (PathBuf, FileText)| {
-            if path == Path::new(STDOUT) {
-                return Ok((path, Destination::Stdout, text));
+            if is_standard_stream(&path) {
+                return Ok((path, None, text));
             }
             match File::create(&path) {
-                Ok(file) => Ok((path, Destination::File(file), text)),
+                Ok(file) => Ok((path, Some(file), text)),
                 Err(error) => Err(format!("cannot write {}: {error}", path.display())),
             }
         };
-        let files: Vec<_> = named.map(create).collect::<Result<_, _>>()?;
-        let is_printed =
-            |(_, place, _): &&(_, Destination, _)| matches!(place, Destination::Stdout);
-        let printed = files.iter().filter(is_printed).count();
-        let forms = usize::from(wanted.form() != JsonOutput::No);
-        match printed > 0 && printed + forms > 1 {
-            true => Err(String::from(
-                "standard output can have one form: name a file instead of `-`",
-            )),
-            false => Ok(Self(files)),
-        }
+        named.map(create).collect::<Result<_, _>>().map(Self)
     }
 
     /// Writes the files.
@@ -81,13 +71,13 @@ impl Files {
         outcome: &LoadOutcome,
         samples: &[Sample],
     ) -> anyhow::Result<()> {
-        for (path, place, text) in self.0 {
+        for (path, file, text) in self.0 {
             let text = text(plan, url, outcome, samples)?;
-            match place {
-                Destination::File(mut file) => file
+            match file {
+                Some(mut file) => file
                     .write_all(text.as_bytes())
                     .with_context(|| format!("cannot write {}", path.display()))?,
-                Destination::Stdout => screen::print_raw(&text)?,
+                None => screen::print_raw(&text)?,
             }
         }
         Ok(())

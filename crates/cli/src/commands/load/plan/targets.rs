@@ -15,6 +15,7 @@ use tare_record::load::{
 use super::super::args::RequestArgs;
 use super::super::target::LoadUrl;
 use super::request::{body_of, headers, status, template};
+use crate::arguments::is_standard_stream;
 
 /// Largest list of targets.
 const BYTES_MAX: u64 = 16 << 20;
@@ -47,7 +48,7 @@ struct ParsedTargets {
 
 /// Reads a file of targets, or standard input for `-`.
 pub(super) fn read(path: &Path, args: &RequestArgs) -> anyhow::Result<Script> {
-    let (text, folder) = if path == Path::new("-") {
+    let (text, folder) = if is_standard_stream(path) {
         let mut text = String::new();
         let mut input = std::io::stdin().lock().take(BYTES_MAX + 1);
         input

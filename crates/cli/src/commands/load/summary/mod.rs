@@ -14,6 +14,7 @@ use tare_report::quantity;
 use tare_report::terminal::{Colour, Screen, wrap};
 
 use super::generator_check::GeneratorCheck;
+use crate::screen;
 use crate::values::{columns, maybe, per_s};
 
 /// The rate is reached when this share of it was answered within the window.
@@ -115,6 +116,13 @@ impl SummaryWriter {
 }
 
 impl Summary<'_> {
+    /// Prints the warnings to standard error. They are comments of a histogram log: the log of a pod has both streams.
+    pub fn say_warnings(&self) {
+        for warning in &self.generator_check.warnings {
+            screen::say(format_args!("# warning: {warning}"));
+        }
+    }
+
     /// The whole summary.
     pub fn text(&self, outcome: &LoadOutcome, screen: Screen) -> String {
         let mut out = SummaryWriter {
