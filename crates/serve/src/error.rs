@@ -49,6 +49,11 @@ impl Refusal {
         Refusal::new(StatusCode::FORBIDDEN, message)
     }
 
+    /// There is no room for it at the moment.
+    pub fn busy(message: impl Into<String>) -> Refusal {
+        Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message)
+    }
+
     /// The machine does not do what the server needs.
     pub fn failed(message: impl Into<String>) -> Refusal {
         Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, message)

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::http::{HeaderMap, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use hyper::body::{Frame, SizeHint};
@@ -82,11 +82,8 @@ async fn held(free: &FreeMemory, wanted: u32, request: Request, next: Next) -> R
 }
 
 fn refused() -> Response {
-    Refusal::new(
-        StatusCode::SERVICE_UNAVAILABLE,
-        "too many requests are under way: try again, and close pages that are not needed",
-    )
-    .into_response()
+    Refusal::busy("too many requests are under way: try again, and close pages that are not needed")
+        .into_response()
 }
 
 /// The length that a request states; without one, as much as an answer.

@@ -2,10 +2,11 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
+use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use crate::rig::{Server, events_until, tare};
+use crate::rig::{PATIENCE, Server, events_until, tare};
 
 /// A short run without proxies: nothing has to be fetched.
 pub fn experiment(blocks: u32) -> Value {
@@ -475,14 +476,21 @@ fn the_commands_of_the_page_about_the_server_do_what_they_say() {
             "url=http://{}/api/v1; auth='Authorization: Bearer {}'; json='Content-Type: application/json'; run={id}; kafka=$url/kafka/clusters; bootstrap={bootstrap}; experiment={experiment_name}; night=2026-11-26; {command}",
             server.address, server.token
         );
-        let ended = Command::new("bash")
-            .arg("-c")
-            .arg(script)
-            .current_dir(place.path())
-            .output()
-            .unwrap();
-        let said = String::from_utf8_lossy(&ended.stderr);
-        assert!(ended.status.success(), "{command}: {said}");
+        let begun = Instant::now();
+        loop {
+            let ended = Command::new("bash")
+                .args(["-c", &script])
+                .current_dir(place.path())
+                .output()
+                .unwrap();
+            if ended.status.success() {
+                break;
+            }
+            // Beside what is measured on a busy machine some answers are not made in time. The server says so, with this status.
+            let said = String::from_utf8_lossy(&ended.stderr);
+            let is_busy = said.contains("error: 503") && begun.elapsed() < 2 * PATIENCE;
+            assert!(is_busy, "{command}: {said}");
+        }
     }
     // What the page starts is ended: the experiment, and a load of one second.
     for start in server.get("/api/v1/starts")["starts"].as_array().unwrap() {
