@@ -12,6 +12,7 @@ PATH=$programs/bin:$PATH
 until [ -e "$work/go" ]; do sleep 0.02; done
 slot=$(cat "$work/go")
 address=$network.$slot.$node
+pods=$(pods_of "$slot")
 cgroup=tare-k$slot/node$node
 
 hostname "node$node"
@@ -33,10 +34,10 @@ if [ "$node" -eq 1 ] && [ "$nodes" -gt 1 ]; then
 fi
 ip address add "$address/24" dev "$device"
 ip link set "$device" up
-# Nothing is there, but addresses of Services need a route before they are translated.
-ip route add default dev "$device"
+# Nothing is there but another cluster behind the first node, but addresses of Services need a route before they are translated.
+if [ "$node" -eq 1 ]; then ip route add default dev "$device"; else ip route add default via "$network.$slot.1"; fi
 for ((other = 1; other <= nodes; other++)); do
-    if [ "$other" -ne "$node" ]; then ip route add "10.244.$other.0/24" via "$network.$slot.$other"; fi
+    if [ "$other" -ne "$node" ]; then ip route add "$pods.$other.0/24" via "$network.$slot.$other"; fi
 done
 sysctl -qw net.ipv4.ip_forward=1
 # A connection whose other node has ended would keep this network namespace for two minutes after the stop.
@@ -77,7 +78,7 @@ until_true() { # COMMAND…, as long as no program of the node has ended
 
 export KUBECONFIG=$work/pki/admin.conf
 if [ "$node" -eq 1 ]; then
-    bash "$root/scripts/kubernetes/pki.sh" "$work/pki" "$address" "$nodes"
+    bash "$root/scripts/kubernetes/pki.sh" "$work/pki" "$address" "$nodes" "tare-k$slot"
     # A test's data need not survive a power cut.
     part etcd etcd --data-dir "$work/etcd" --unsafe-no-fsync --log-level warn \
         --listen-client-urls http://127.0.0.1:2379 --advertise-client-urls http://127.0.0.1:2379 --listen-peer-urls http://127.0.0.1:2380
@@ -102,7 +103,7 @@ fi
 cat >"$dir/cni/10-pods.conflist" <<EOF
 {"cniVersion": "0.4.0", "name": "pods", "plugins": [
  {"type": "bridge", "bridge": "cni0", "isGateway": true, "ipMasq": false, "hairpinMode": true,
-  "ipam": {"type": "host-local", "dataDir": "/run/cni-addresses", "ranges": [[{"subnet": "10.244.$node.0/24"}]], "routes": [{"dst": "0.0.0.0/0"}]}},
+  "ipam": {"type": "host-local", "dataDir": "/run/cni-addresses", "ranges": [[{"subnet": "$pods.$node.0/24"}]], "routes": [{"dst": "0.0.0.0/0"}]}},
  {"type": "portmap", "capabilities": {"portMappings": true}}]}
 EOF
 # Without CAP_SYS_RESOURCE, as in many containers, runc cannot make a pod's first process the last one to be killed for memory.
@@ -159,7 +160,7 @@ fi
 part kubelet kubelet --config="$dir/kubelet.yaml" --kubeconfig="$work/pki/node$node.conf" --root-dir="$dir/kubelet" --cert-dir="$dir/kubelet/pki" \
     --hostname-override="node$node" --node-ip="$address"
 # The zeros: it leaves this machine's connection tracking as it is.
-part kube-proxy kube-proxy --kubeconfig="$work/pki/proxy.conf" --proxy-mode=iptables --hostname-override="node$node" --cluster-cidr=10.244.0.0/16 \
+part kube-proxy kube-proxy --kubeconfig="$work/pki/proxy.conf" --proxy-mode=iptables --hostname-override="node$node" --cluster-cidr="$pods.0.0/16" \
     --conntrack-max-per-core=0 --conntrack-tcp-timeout-established=0 --conntrack-tcp-timeout-close-wait=0
 if [ "$node" -eq 1 ]; then
     all_ready() { [ "$(kubectl get nodes --no-headers | grep -c ' Ready ')" -eq "$nodes" ]; }

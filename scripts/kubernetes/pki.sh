@@ -1,7 +1,9 @@
-# Certificates, tokens and kubeconfig files of a new cluster: bash pki.sh FOLDER ADDRESS NODES
+# Certificates, tokens and kubeconfig files of a new cluster: bash pki.sh FOLDER ADDRESS NODES NAME
 set -euo pipefail
 address=$2
 nodes=$3
+# Of context, cluster and users: files of several clusters can be one configuration.
+name=$4
 umask 077
 mkdir -p "$1"
 cd "$1"
@@ -25,9 +27,9 @@ for user in admin proxy $(seq -f node%g "$nodes"); do
     *) echo "$token,system:node:$user,$user,system:nodes" ;;
     esac
     cat >"$user.conf" <<EOF
-{"apiVersion": "v1", "kind": "Config", "current-context": "tare",
- "clusters": [{"name": "tare", "cluster": {"server": "https://$address:6443", "certificate-authority-data": "$(base64 -w 0 ca.crt)"}}],
- "users": [{"name": "$user", "user": {"token": "$token"}}],
- "contexts": [{"name": "tare", "context": {"cluster": "tare", "user": "$user"}}]}
+{"apiVersion": "v1", "kind": "Config", "current-context": "$name",
+ "clusters": [{"name": "$name", "cluster": {"server": "https://$address:6443", "certificate-authority-data": "$(base64 -w 0 ca.crt)"}}],
+ "users": [{"name": "$name-$user", "user": {"token": "$token"}}],
+ "contexts": [{"name": "$name", "context": {"cluster": "$name", "user": "$name-$user"}}]}
 EOF
 done >tokens.csv

@@ -28,6 +28,10 @@ not_built() {
 
 # Nodes are in the range for benchmarks (RFC 2544), which no network of a machine uses: the third byte is the cluster's, the last one the node's.
 network=198.18
+# Between two clusters: the third byte is that of the later one.
+cables=198.19
+# Pods: the third byte is the node's.
+pods_of() { echo "10.$((100 + $1))"; } # SLOT
 
 # The first child of a process, as soon as there is one.
 first_child() { # PID
