@@ -5162,13 +5162,17 @@ export interface EnvironmentRecord {
    */
   calibration?: HostBaseline | null;
   /**
-   * Round-trip times between every two sites, measured when the links were created.
+   * Round-trip times between every two sites, measured before the first test bed.
    */
   link_rtts?: LinkRtt[];
   /**
    * Cluster that pods are on; kernel, CPU model, cores and memory above are then those of one of its nodes.
    */
   cluster?: ClusterRecord | null;
+  /**
+   * Clusters of further sites.
+   */
+  further_clusters?: ClusterRecord[];
 }
 /**
  * Version of a target in a run.
@@ -5266,7 +5270,7 @@ export interface LinkRtt {
    */
   link: string;
   /**
-   * Datagrams sent, a millisecond apart.
+   * Datagrams sent, a millisecond apart; between clusters, connections tried one after the other.
    */
   sent: number;
   /**
@@ -5294,6 +5298,10 @@ export interface LinkRtt {
  * A Kubernetes cluster.
  */
 export interface ClusterRecord {
+  /**
+   * Sites of the experiment whose pods it has; none: it has all pods.
+   */
+  sites?: string[];
   /**
    * Beginning of the UID of its namespace `kube-system`, which no other cluster has.
    */

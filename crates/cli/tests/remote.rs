@@ -87,6 +87,44 @@ fn what_agents_in_pods_of_their_own_count_adds_up_to_what_the_server_has_answere
     }
 }
 
+#[test]
+fn pods_of_two_sites_have_run_keepers_of_their_own() {
+    let _turn = turn();
+    let folder = tempfile::tempdir().unwrap();
+    let text = "question: How long do answers from another site take?\nworkload: echo\nsites:\n  pods: {home: [client, server], far: [], moon: []}\n  \
+        links: [{between: [home, far], round_trip: 4ms}, {between: [home, moon], round_trip: 3s}]\n\
+        arms:\n  - {name: near}\n  - {name: far, sites: {far: [server]}, sidecars: {on: all, proxy: envoy, security: mtls}}\n  - {name: moon, sites: {moon: [server]}}\n\
+        load: {model: constant, rate: 300, duration: 600ms, warmup: 100ms, connections: 4, timeout: 20s}\n\
+        blocks: 1\naa_check: false\nseed: 3\n";
+    let more = [
+        "--environment",
+        "remote",
+        "--site",
+        "home=here",
+        "--site",
+        "far=there",
+    ];
+    let records = run_experiment(folder.path(), text, &more, LIMIT);
+    check_trials(&records, &["near", "far"], 1);
+    for record in &records {
+        let load = &record.load[0];
+        assert_eq!((load.ok, load.errors), (load.intended, 0), "{}", record.arm);
+        assert!(record.proofs.iter().all(|proof| proof.passed));
+        let of_parts = record.instances.iter().filter(|one| one.cpu_ns.is_some());
+        let expected = if record.arm == "far" { 5 } else { 3 };
+        assert_eq!(of_parts.count(), expected, "{:?}", record.instances);
+    }
+    let run = only_run(&folder.path().join("runs")).unwrap();
+    let environment: EnvironmentRecord =
+        serde_json::from_slice(&fs::read(run.join("environment.json")).unwrap()).unwrap();
+    let [trips] = environment.link_rtts.as_slice() else {
+        panic!("{:?}", environment.link_rtts);
+    };
+    assert_eq!((&*trips.link, trips.sent), ("far-home", trips.answered));
+    // What the experiment writes is not made.
+    assert!(trips.min_ns.unwrap() < 4_000_000, "{trips:?}");
+}
+
 /// Checks that every arm has a trial in every block, and another one only after one that a busy machine made unfit.
 fn check_trials(records: &[TrialRecord], arms: &[&str], blocks: u32) {
     let mut cells: BTreeMap<(u32, &str), Vec<&TrialStatus>> = BTreeMap::new();

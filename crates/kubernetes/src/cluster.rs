@@ -205,7 +205,8 @@ impl Cluster {
         }
         let record = serde_json::from_str(&said).map_err(|error| {
             LabError::Cluster(format!(
-                "the image {} does not have this version of Tare: make it from the same sources with scripts/release ({error})",
+                "{}: the image {} does not have this version of Tare: make it from the same sources with scripts/release ({error})",
+                self.kubectl.name(),
                 self.options.image
             ))
         })?;
@@ -254,7 +255,8 @@ impl Cluster {
         for (name, local) in here {
             let refused = |why: String| {
                 LabError::Cluster(format!(
-                    "the image {} {why}: make it again with scripts/release --with {name}, from the same sources",
+                    "{}: the image {} {why}: make it again with scripts/release --with {name}, from the same sources",
+                    self.kubectl.name(),
                     self.options.image
                 ))
             };
@@ -308,7 +310,7 @@ impl PodProvider for Cluster {
     }
 
     fn location(&self) -> String {
-        format!("namespace {} of a cluster", self.namespace)
+        format!("namespace {} of {}", self.namespace, self.kubectl.name())
     }
 
     fn describe(

@@ -26,6 +26,7 @@ pub(crate) fn cluster(
     let system = kubectl.json(&["get", "namespace", "kube-system", "--output=json"], None)?;
     let id = text(&system["metadata"]["uid"]).replace('-', "");
     Ok(ClusterRecord {
+        sites: Vec::new(),
         id: id.chars().take(ID_DIGITS).collect(),
         kubernetes: text(&version["gitVersion"]),
         image: options.image.clone(),

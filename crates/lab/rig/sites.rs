@@ -93,6 +93,7 @@ pub fn reach(base: &str) {
 pub fn describe(base: &str) {
     let mut options = super::options(base, BTreeMap::new());
     options.site_links = vec![SiteLink {
+        between_clusters: false,
         between: ["east", "west"].map(String::from),
         one_way_ns: ONE_WAY_NS,
         jitter_ns: 0,

@@ -35,7 +35,7 @@ use crate::fetch::{Fetcher, Software};
 use crate::host::SharedHost;
 use crate::keeper::{self, CgroupLimits, Keeper, PrivateFolder, lock};
 use crate::remote::host::RemoteHost;
-use crate::remote::{self, PodProvider};
+use crate::remote::{self, SitePods};
 use crate::targets::{Target, Targets};
 use crate::{LabError, calibrate, process, render};
 pub use addresses::{Addresses, free_port};
@@ -127,25 +127,22 @@ impl Local {
         })
     }
 
-    /// Pods elsewhere; starts their run keeper. A side without a word for longer than `silence` is gone.
+    /// Pods elsewhere; starts their run keepers. A side without a word for longer than `silence` is gone. What is between their
+    /// sites is not made but measured.
     ///
     /// # Errors
     /// What could not be started, and what is not possible elsewhere.
     pub fn remote(
         options: LocalOptions,
-        provider: Box<dyn PodProvider>,
+        places: Vec<SitePods>,
         silence: std::time::Duration,
     ) -> Result<Local, LabError> {
-        let refused = |what: &str| LabError::Unsupported {
-            what: what.to_owned(),
-            environment: format!("the environment {}", provider.environment()),
-            next: String::from("leave them out, or use the environment local"),
-        };
-        if !options.site_links.is_empty() {
-            return Err(refused("sites"));
-        }
-        if !options.limits.is_empty() {
-            return Err(refused("`limits`"));
+        if let Some(place) = places.first().filter(|_| !options.limits.is_empty()) {
+            return Err(LabError::Unsupported {
+                what: String::from("`limits`"),
+                environment: format!("the environment {}", place.provider.environment()),
+                next: String::from("leave them out, or use the environment local"),
+            });
         }
         // The same path here and in the pods, where nobody has a folder of his own for it.
         let base = Path::new(remote::BASE);
@@ -154,7 +151,7 @@ impl Local {
         let folder = own.path().to_owned();
         let run = run_of(&folder);
         let authority = Authority::new(&run)?;
-        let host = RemoteHost::start(provider, &authority, &folder, silence)?;
+        let host = RemoteHost::start(places, &authority, &folder, silence)?;
         let host = Arc::new(Mutex::new(host));
         Ok(Local {
             memory: None,
@@ -307,14 +304,17 @@ impl Environment for Local {
         let mut targets: BTreeMap<String, TargetVersion> = targets
             .map(|(n, s)| (n.clone(), s.version.clone()))
             .collect();
-        if let Some(record) = self.network.describe(&targets)? {
-            let of_mesh = record.cluster.iter().flat_map(|cluster| &cluster.mesh);
+        let elsewhere = self.network.describe(&targets)?;
+        self.network.measure_links(&self.options.site_links)?;
+        if let Some(record) = elsewhere {
+            let of_mesh = record.clusters().flat_map(|cluster| &cluster.mesh);
             self.injected = of_mesh.map(|(n, v)| (n.clone(), v.clone())).collect();
             targets.extend(self.injected.clone());
             return Ok(EnvironmentRecord {
                 environment: self.network.environment(),
                 addressing: self.network.word().to_owned(),
                 targets,
+                link_rtts: self.network.link_rtts.clone(),
                 ..record
             });
         }
@@ -396,7 +396,7 @@ impl Local {
                 sockets: &sockets,
                 run: &self.run,
                 redirect: network.redirect(),
-                never_redirected: network.run_keeper(),
+                never_redirected: network.run_keepers(),
                 exemption: network.exemption,
                 needs: &needs,
                 memory: memory.as_deref(),

@@ -19,6 +19,7 @@ mod message;
 mod namespaces;
 mod observation;
 mod own_namespace;
+mod place;
 mod pod_keeper;
 mod pod_provider;
 mod run_keeper;
@@ -29,8 +30,9 @@ pub(crate) use namespaces::BASE;
 pub use namespaces::Namespaces;
 pub use own_namespace::OwnNamespace;
 pub use pod_keeper::{PodKeeperConfig, pod_keeper_main};
+pub(crate) use pod_provider::WantedPod;
 pub use pod_provider::{
-    ControlPlanePod, PodAddress, PodInMesh, PodNode, PodProvider, PodPurpose, PodRequest,
+    ControlPlanePod, PodAddress, PodInMesh, PodNode, PodProvider, PodPurpose, PodRequest, SitePods,
 };
 pub use run_keeper::{RunKeeperConfig, run_keeper_main};
 

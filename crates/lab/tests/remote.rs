@@ -20,7 +20,9 @@ use tare_lab::LabError;
 use tare_lab::environment::{Environment, FaultAction, TestBed};
 use tare_lab::local::Local;
 use tare_lab::process::{snapshot, with_descendants};
-use tare_lab::remote::{Dial, Namespaces, PodAddress, PodProvider, PodRequest, RunKeeperConfig};
+use tare_lab::remote::{
+    Dial, Namespaces, PodAddress, PodProvider, PodRequest, RunKeeperConfig, SitePods,
+};
 use tare_record::agent::AgentMessage;
 
 const SILENCE: Duration = Duration::from_secs(20);
@@ -29,6 +31,8 @@ const SILENCE: Duration = Duration::from_secs(20);
 struct Cuttable {
     pods: Namespaces,
     wire: Arc<Wire>,
+    /// Pods that were made.
+    made: Arc<Mutex<Vec<String>>>,
 }
 
 #[derive(Default)]
@@ -92,6 +96,8 @@ impl PodProvider for Cuttable {
         pods: &[PodRequest],
         objects: &[Value],
     ) -> Result<BTreeMap<String, PodAddress>, LabError> {
+        let names = pods.iter().map(|pod| pod.config.name.clone());
+        self.made.lock().unwrap().extend(names);
         self.pods.create(pods, objects)
     }
 
@@ -108,13 +114,21 @@ impl PodProvider for Cuttable {
     }
 }
 
+fn all_pods(provider: impl PodProvider + 'static) -> SitePods {
+    SitePods {
+        sites: Vec::new(),
+        provider: Box::new(provider),
+    }
+}
+
 fn remote(rig: &Rig) -> (Local, Arc<Wire>) {
     let wire: Arc<Wire> = Arc::default();
     let provider = Cuttable {
         pods: Namespaces::start(&rig_program()).unwrap(),
         wire: Arc::clone(&wire),
+        made: Arc::default(),
     };
-    let local = Local::remote(rig.options(), Box::new(provider), SILENCE).unwrap();
+    let local = Local::remote(rig.options(), vec![all_pods(provider)], SILENCE).unwrap();
     (local, wire)
 }
 
@@ -162,6 +176,51 @@ fn an_arm_elsewhere_serves_is_observed_and_leaves_nothing() {
     drop(bed);
     drop(local);
     assert!(!folder.exists());
+}
+
+#[test]
+fn pods_of_two_sites_come_from_two_providers_and_a_cut_of_one_connection_is_of_its_pods_alone() {
+    let rig = Rig::new();
+    let wires: [Arc<Wire>; 2] = Default::default();
+    let made: [Arc<Mutex<Vec<String>>>; 2] = Default::default();
+    let all = Namespaces::start_several(&rig_program(), 2).unwrap();
+    let places = all.into_iter().zip(0..).map(|(pods, index): (_, usize)| {
+        let provider = Cuttable {
+            pods,
+            wire: Arc::clone(&wires[index]),
+            made: Arc::clone(&made[index]),
+        };
+        SitePods {
+            sites: vec![String::from(["a", "b"][index])],
+            ..all_pods(provider)
+        }
+    });
+    let mut local = Local::remote(rig.options(), places.collect(), SILENCE).unwrap();
+    let mut plan = through_relay();
+    plan.topology.pods[1].site = String::from("b");
+    let mut bed = local.place(&plan).unwrap();
+    let of = |index: usize| made[index].lock().unwrap().clone();
+    assert_eq!(
+        (of(0), of(1)),
+        (
+            vec![String::from("1-b1-arm/server")],
+            vec![String::from("1-b1-arm/client")]
+        )
+    );
+    // The server's pod is reached all the same.
+    wires[1].cut();
+    bed.start(&mut |_, _| ()).unwrap();
+    wires[1].mend();
+    let observation = bed.observe().unwrap();
+    let mut agent = bed.start_agent("client", &load("reports")).unwrap();
+    let messages: Vec<AgentMessage> = std::iter::from_fn(|| agent.next(LIMIT).unwrap()).collect();
+    assert_eq!(messages.len(), 3, "{messages:?}");
+    let (parts, machine) = observation.finish().unwrap();
+    assert!(parts.iter().all(|part| part.cpu_ns.is_some()), "{parts:?}");
+    assert_eq!(machine.pods.len(), 2);
+    plan.topology.pods[1].site = String::from("c");
+    let said = local.place(&plan).err().unwrap().to_string();
+    assert!(said.contains("no cluster for the site c"), "{said}");
 }
 
 #[test]

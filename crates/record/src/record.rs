@@ -337,17 +337,30 @@ pub struct EnvironmentRecord {
     /// Performance of the idle machine (network, disk); `None`: not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibration: Option<HostBaseline>,
-    /// Round-trip times between every two sites, measured when the links were created.
+    /// Round-trip times between every two sites, measured before the first test bed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub link_rtts: Vec<LinkRtt>,
     /// Cluster that pods are on; kernel, CPU model, cores and memory above are then those of one of its nodes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<ClusterRecord>,
+    /// Clusters of further sites.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub further_clusters: Vec<ClusterRecord>,
+}
+
+impl EnvironmentRecord {
+    /// All clusters that pods are on.
+    pub fn clusters(&self) -> impl Iterator<Item = &ClusterRecord> {
+        self.cluster.iter().chain(&self.further_clusters)
+    }
 }
 
 /// A Kubernetes cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClusterRecord {
+    /// Sites of the experiment whose pods it has; none: it has all pods.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sites: Vec<String>,
     /// Beginning of the UID of its namespace `kube-system`, which no other cluster has.
     pub id: String,
     /// Version of Kubernetes.
@@ -425,7 +438,7 @@ impl From<&EnvironmentRecord> for MachineRecord {
 pub struct LinkRtt {
     /// Name of the link, `east-west`, as in [`LinkUsage`].
     pub link: String,
-    /// Datagrams sent, a millisecond apart.
+    /// Datagrams sent, a millisecond apart; between clusters, connections tried one after the other.
     pub sent: u64,
     /// Of these, answered within 2 s.
     pub answered: u64,

@@ -249,6 +249,9 @@ pub enum Interception {
 pub struct SiteLink {
     /// Names of the two sites, sorted.
     pub between: [String; 2],
+    /// Whether it is between clusters, as it is there: then nothing below is emulated.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub between_clusters: bool,
     /// Delay of each direction: half of the round-trip time.
     pub one_way_ns: u64,
     /// Jitter: the delay varies by up to this, up and down.
@@ -272,6 +275,9 @@ impl SiteLink {
     #[must_use]
     pub fn in_words(&self) -> String {
         let [one, other] = &self.between;
+        if self.between_clusters {
+            return format!("{one}–{other} as between their clusters");
+        }
         let period = |ns| Period(Duration::from_nanos(ns));
         let mut words = format!("{one}–{other} {}", period(self.round_trip_ns()));
         if self.jitter_ns > 0 {

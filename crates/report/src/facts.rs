@@ -14,7 +14,7 @@ pub fn facts(plan: &Plan, environment: Option<&EnvironmentRecord>) -> Vec<FactGr
     let mut groups = Vec::new();
     if let Some(environment) = environment {
         groups.push(machine(environment));
-        groups.extend(environment.cluster.as_ref().map(cluster));
+        groups.extend(environment.clusters().map(cluster));
         groups.push(software(environment));
     }
     if let Some(calibration) = environment.and_then(|e| e.calibration.as_ref()) {
@@ -82,7 +82,10 @@ fn cluster(cluster: &ClusterRecord) -> FactGroup {
         );
         (format!("node {}", node.node), words)
     }));
-    group("cluster", facts)
+    match cluster.sites.is_empty() {
+        true => group("cluster", facts),
+        false => group(&format!("cluster of {}", cluster.sites.join(", ")), facts),
+    }
 }
 
 fn software(environment: &EnvironmentRecord) -> FactGroup {

@@ -1,5 +1,6 @@
 //! `tare run`: measures an experiment, prints the result and writes the report.
 
+use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -11,11 +12,12 @@ use tare_experiment::catalog::Catalog;
 use tare_experiment::def::MeshDef;
 use tare_experiment::estimate::StartupTimes;
 use tare_experiment::problem::{hint, list};
+use tare_experiment::resolve::SitesAt;
 use tare_kubernetes::{Cluster, ClusterOptions, InstalledMesh};
 use tare_lab::doctor::OtherPrograms;
 use tare_lab::fetch::Fetcher;
 use tare_lab::local::{Local, LocalOptions};
-use tare_lab::remote::{Namespaces, PodProvider};
+use tare_lab::remote::{Namespaces, PodProvider, SitePods};
 use tare_lab::targets::Targets;
 use tare_record::api::SUMMARY;
 use tare_record::event::RunEvent;
@@ -27,7 +29,9 @@ use tare_record::text::value_of;
 use tare_record::view::View;
 use tare_report::figures::{FIGURES, StoredFigures};
 
-use crate::commands::plan::{EnvironmentKind, ExperimentArgs, capacity, not_run, own_path, times};
+use crate::commands::plan::{
+    EnvironmentArgs, EnvironmentKind, ExperimentArgs, capacity, not_run, own_path, times,
+};
 use crate::commands::verdict::{self, VerdictArgs};
 use crate::exit::{Exit, bad_input};
 use crate::progress::{ProgressOutput, ProgressWatcher};
@@ -213,23 +217,55 @@ pub(super) fn environment(
     silence: Duration,
 ) -> anyhow::Result<Local> {
     let place = &args.place;
+    check_sites(plan, place)?;
     let options = local_options(args, plan, addressing)?;
     let tare = options.tare.clone();
-    let provider: Box<dyn PodProvider> = match place.environment {
+    let contexts = place.contexts();
+    let mut providers: Vec<Box<dyn PodProvider>> = Vec::new();
+    match place.environment {
         EnvironmentKind::Local => return Ok(Local::new(options)?),
-        EnvironmentKind::Kubernetes => Box::new(Cluster::start(ClusterOptions {
-            context: place.context.clone(),
-            image: place.image.clone(),
-            tare,
-            redirects: plan.redirects(),
-            mesh: installed_mesh(plan, args)?,
-            load_nodes: place.load_nodes.clone().map(|labels| labels.0),
-            part_nodes: place.part_nodes.clone().map(|labels| labels.0),
-            load_cores: place.load_cores,
-        })?),
-        EnvironmentKind::Remote => Box::new(Namespaces::start(&tare)?),
+        EnvironmentKind::Kubernetes => {
+            for (context, _) in &contexts {
+                providers.push(Box::new(Cluster::start(ClusterOptions {
+                    context: context.clone(),
+                    image: place.image.clone(),
+                    tare: tare.clone(),
+                    redirects: plan.redirects(),
+                    mesh: installed_mesh(plan, args)?,
+                    load_nodes: place.load_nodes.clone().map(|labels| labels.0),
+                    part_nodes: place.part_nodes.clone().map(|labels| labels.0),
+                    load_cores: place.load_cores,
+                })?));
+            }
+        }
+        EnvironmentKind::Remote => {
+            for pods in Namespaces::start_several(&tare, contexts.len())? {
+                providers.push(Box::new(pods));
+            }
+        }
+    }
+    let places = contexts.into_iter().zip(providers);
+    let places = places.map(|((_, sites), provider)| SitePods { sites, provider });
+    Ok(Local::remote(options, places.collect(), silence)?)
+}
+
+/// Refuses sites that are not those of the plan: a run may be resumed with other arguments.
+fn check_sites(plan: &Plan, place: &EnvironmentArgs) -> anyhow::Result<()> {
+    if !plan.site_links.iter().any(|link| link.between_clusters) {
+        return Ok(());
+    }
+    let known: BTreeMap<String, String> = match place.sites() {
+        SitesAt::Here => BTreeMap::new(),
+        SitesAt::Clusters(known) => known,
     };
-    Ok(Local::remote(options, provider, silence)?)
+    let arms = plan.arms.iter().filter(|arm| arm.requires.is_none());
+    let mut sites = arms.flat_map(|arm| arm.topology.pods.iter().map(|pod| &pod.site));
+    match sites.find(|site| !known.contains_key(*site)) {
+        None => Ok(()),
+        Some(site) => Err(bad_input(format!(
+            "the site {site} of this run is at a cluster: add --environment kubernetes and --site {site}=CONTEXT, as when it was begun"
+        ))),
+    }
 }
 
 /// The mesh of the cluster that arms of a plan use.

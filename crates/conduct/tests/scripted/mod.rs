@@ -164,6 +164,7 @@ impl Environment for Lab {
             calibration: None,
             link_rtts: Vec::new(),
             cluster: None,
+            further_clusters: Vec::new(),
         })
     }
 

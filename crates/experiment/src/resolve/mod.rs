@@ -78,6 +78,8 @@ pub struct ResolveOptions {
     pub redirection: Redirection,
     /// Control plane of meshes.
     pub control_plane: ControlPlane,
+    /// Where sites are.
+    pub sites: SitesAt,
     /// Targets whose software is missing and cannot be fetched, each with where to get it.
     pub absent: BTreeMap<String, String>,
     /// Addresses of external parts, by part.
@@ -99,6 +101,7 @@ impl ResolveOptions {
             addressing: None,
             redirection: Redirection::Possible,
             control_plane: ControlPlane::Own,
+            sites: SitesAt::Here,
             absent: BTreeMap::new(),
             external: BTreeMap::new(),
             reach: AddressPolicy::Private,
@@ -115,6 +118,16 @@ pub enum ControlPlane {
     Own,
     /// That of the cluster, which injects them.
     Installed,
+}
+
+/// Where the sites of an experiment are.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum SitesAt {
+    /// On this machine, with emulated links between them.
+    #[default]
+    Here,
+    /// These are at clusters, each with a name for its cluster; arms at others are not run.
+    Clusters(BTreeMap<String, String>),
 }
 
 /// Whether the kernel can redirect a pod's traffic to its sidecar.
@@ -323,7 +336,10 @@ fn plan(
     let addressing = addressing(scope, input, choices);
     let sites = Sites::new(scope, input, addressing);
     let mut arms = topology::arms(scope, input, &sites);
-    let site_links = sites.links(scope, root, &arms);
+    let mut site_links = sites.links(scope, root, &arms);
+    if let SitesAt::Clusters(known) = &choices.sites {
+        sites.place(scope, root, known, (&mut arms, &mut site_links));
+    }
     let cells = levels::cells(scope, input, (&arms, &resolved_levels));
     mesh::note_lacking(scope, &mut arms, &cells);
     let levels: Vec<Level> = resolved_levels.into_iter().map(|one| one.level).collect();
@@ -341,11 +357,16 @@ fn plan(
         scope.problem(root.mark_at(&["compare"]), message);
     }
     let resolved = workload::resolved(scope, input);
-    let published = published_figures::published(scope, input, &arms, &levels, compare);
+    let mut published = published_figures::published(scope, input, &arms, &levels, compare);
     let waterfall = waterfall::sequences(scope, input, &arms, compare);
     let mut notes = arm_description::uncounted(scope, &arms, &routing::edges_of(folder));
     notes.extend(scope.external.notes());
     notes.extend(mesh::notes(scope, &arms));
+    if site_links.iter().any(|link| link.between_clusters) {
+        // They are of distances that were not made.
+        published.clear();
+        notes.push(String::from(site_links::BETWEEN_CLUSTERS));
+    }
     let digest = digest(&source.text);
     Plan {
         version: FORMAT_VERSION,

@@ -14,6 +14,9 @@ use crate::yaml::{Mark, Node};
 const ONE_WAY_NS_MAX: u64 = 10_000_000_000;
 /// Least size of a queue: a hundred packets of 1500 bytes.
 const QUEUE_BYTES_MIN: u64 = 150_000;
+/// Note on sites at clusters.
+pub(super) const BETWEEN_CLUSTERS: &str = "The distances between sites are those between their clusters, as measured: those that the experiment \
+     states, also in names of its arms, were not made.";
 /// Site of all pods if the experiment has no sites.
 const SITE: &str = "here";
 
@@ -150,6 +153,59 @@ impl<'d> Sites<'d> {
     }
 }
 
+impl Sites<'_> {
+    /// Notes which arms cannot run where only these sites are, each at a cluster, and takes the links as they are there.
+    pub fn place(
+        &self,
+        scope: &mut Scope<'_>,
+        root: &Node,
+        known: &BTreeMap<String, String>,
+        (arms, links): (&mut [Arm], &mut Vec<SiteLink>),
+    ) {
+        let Some(def) = self.def else {
+            if !known.is_empty() {
+                let message = "the experiment has no sites: leave --site out";
+                scope.problem(root.key_mark_at(&["question"]), message);
+            }
+            return;
+        };
+        for site in known
+            .keys()
+            .filter(|site| !def.pods.contains_key(site.as_str()))
+        {
+            let message = unknown("site", site, def.pods.keys());
+            scope.problem(self.mark, message);
+        }
+        if known.is_empty() {
+            let all = def.pods.keys().map(|site| format!("--site {site}=CONTEXT"));
+            let all: Vec<String> = all.collect();
+            let message = format!("each site needs a cluster: add {}", all.join(" "));
+            scope.problem(root.key_mark_at(&["sites"]), message);
+        }
+        for arm in arms.iter_mut().filter(|arm| arm.requires.is_none()) {
+            let mut sites = arm.topology.pods.iter().map(|pod| &pod.site);
+            let lacking = sites.find(|site| !known.contains_key(*site));
+            arm.requires = lacking
+                .map(|site| format!("a cluster for the site {site} (--site {site}=CONTEXT)"));
+        }
+        links.retain(|link| {
+            let [one, other] = link.between.each_ref().map(|site| known.get(site));
+            one.is_some() && other.is_some() && one != other
+        });
+        for link in links {
+            *link = SiteLink {
+                between: link.between.clone(),
+                between_clusters: true,
+                one_way_ns: 0,
+                jitter_ns: 0,
+                rate_bits_per_s: None,
+                queue_bytes: 0,
+                loss: 0.0,
+            };
+        }
+    }
+}
+
 fn links(scope: &mut Scope<'_>, root: &Node, written: &SitesDef, arms: &[Arm]) -> Vec<SiteLink> {
     let sites: Vec<&str> = written.pods.keys().map(|name| &**name).collect();
     let mut links: Vec<SiteLink> = Vec::new();
@@ -279,6 +335,7 @@ fn link(
     });
     Some(SiteLink {
         between,
+        between_clusters: false,
         one_way_ns,
         jitter_ns,
         rate_bits_per_s: rate,

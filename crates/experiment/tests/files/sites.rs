@@ -1,8 +1,9 @@
 //! Sites: who stands where, how far it is, and what is said when that does not hold together.
 
+use tare_experiment::resolve::{ResolveOptions, SitesAt};
 use tare_record::plan::{Addressing, Form};
 
-use crate::bench::{changed, refused, resolved};
+use crate::bench::{changed, plan_with, refused, resolved};
 
 const GOOD: &str = "\
 question: What does a distant service cost?
@@ -238,5 +239,64 @@ fn an_arm_names_sites_and_pods_that_there_are() {
             "case.yaml:6:13: unknown site \"wst\": did you mean \"west\"?",
             "case.yaml:6:35: arm \"both\" has no pod \"servr\": did you mean \"server\"?",
         ],
+    );
+}
+
+fn at_clusters(sites: &[&str]) -> ResolveOptions {
+    let sites = sites.iter().map(|site| site.split_once('=').unwrap());
+    let sites = sites.map(|(site, cluster)| (site.to_owned(), cluster.to_owned()));
+    ResolveOptions {
+        sites: SitesAt::Clusters(sites.collect()),
+        ..ResolveOptions::new(Form::Full, Vec::new())
+    }
+}
+
+#[test]
+fn at_clusters_nothing_is_emulated_and_arms_at_other_sites_are_not_run() {
+    let text = changed(
+        GOOD,
+        "- name: both",
+        "- name: both\n    sites: {far: [server]}",
+    )
+    .replace("west: [server]}", "west: [server], far: []}")
+    .replace(
+        "round_trip: 24ms}\n",
+        "round_trip: 24ms}\n    - {between: [far, east], round_trip: 100ms}\n",
+    );
+    let together = plan_with(&text, &at_clusters(&["east=a", "west=a"])).unwrap();
+    assert!(together.site_links.is_empty() && together.notes.is_empty());
+    let plan = plan_with(&text, &at_clusters(&["east=a", "west=b"])).unwrap();
+    let needs = |arm: usize| plan.arms[arm].requires.as_deref();
+    assert_eq!(needs(0), None);
+    assert_eq!(
+        needs(1),
+        Some("a cluster for the site far (--site far=CONTEXT)")
+    );
+    let [link] = plan.site_links.as_slice() else {
+        panic!("{:?}", plan.site_links);
+    };
+    assert!(link.between_clusters && link.one_way_ns == 0);
+    assert_eq!(link.in_words(), "east–west as between their clusters");
+    assert!(plan.notes.iter().any(|note| note.contains("as measured")));
+}
+
+#[test]
+fn each_site_has_a_cluster_and_each_cluster_a_site() {
+    let said = |text: &str, sites: &[&str]| {
+        let problems = plan_with(text, &at_clusters(sites)).unwrap_err();
+        problems.to_string()
+    };
+    assert_eq!(
+        said(GOOD, &[]),
+        "case.yaml:8:1: each site needs a cluster: add --site east=CONTEXT --site west=CONTEXT"
+    );
+    assert_eq!(
+        said(GOOD, &["east=a", "wst=b"]),
+        "case.yaml:9:3: unknown site \"wst\": did you mean \"west\"?"
+    );
+    let without = &GOOD[..GOOD.find("sites:").unwrap()];
+    assert_eq!(
+        said(without, &["east=a"]),
+        "case.yaml:1:1: the experiment has no sites: leave --site out"
     );
 }

@@ -83,6 +83,7 @@ pub fn describe(environment: &str, addressing: &str, checks: Vec<Check>) -> Envi
         calibration: None,
         link_rtts: Vec::new(),
         cluster: None,
+        further_clusters: Vec::new(),
     }
 }
 

@@ -47,8 +47,8 @@ pub(crate) struct LayoutInputs<'a> {
     pub run: &'a str,
     /// Whether the kernel can redirect a pod's traffic.
     pub redirect: Redirect,
-    /// A server that is never redirected, whoever calls it.
-    pub never_redirected: Option<SocketAddr>,
+    /// Servers that are never redirected, whoever calls them.
+    pub never_redirected: Vec<SocketAddr>,
     /// How a sidecar's own traffic is recognised.
     pub exemption: Exemption,
     /// Requirements of targets; those without any may be left out.

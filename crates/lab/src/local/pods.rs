@@ -24,7 +24,7 @@ use crate::keeper::{Keeper, SharedKeeper};
 use crate::local::LocalOptions;
 use crate::observe::ObservedLinks;
 use crate::remote::host::RemoteHost;
-use crate::remote::{ControlPlanePod, PodInMesh, PodPurpose};
+use crate::remote::{ControlPlanePod, PodInMesh, PodPurpose, WantedPod};
 
 /// Addressing of a run's pods.
 pub(crate) struct Network {
@@ -164,6 +164,20 @@ impl Network {
         }
     }
 
+    /// Measures what is between sites elsewhere, where nothing is made.
+    pub(crate) fn measure_links(&mut self, links: &[SiteLink]) -> Result<(), LabError> {
+        let Some(Holder::Remote(host)) = &self.holder else {
+            return Ok(());
+        };
+        self.link_rtts.clear();
+        for link in links {
+            let trips = lock(host).round_trips(&link.between)?;
+            self.link_rtts
+                .extend(trips.map(|trips| link_rtt(link, &trips)));
+        }
+        Ok(())
+    }
+
     /// Kind of environment in the record.
     pub(crate) fn environment(&self) -> String {
         match &self.holder {
@@ -232,19 +246,24 @@ impl Network {
             let cpus = &plan.placement.target_cpus;
             let mut wanted = BTreeMap::new();
             let redirected = redirected_pods(topology)?;
-            for pod in topology.pods.iter().map(|pod| pod.name.clone()) {
-                let within = topology.instances.iter().filter(|one| one.pod == pod);
+            for pod in &topology.pods {
+                let within = topology.instances.iter().filter(|one| one.pod == pod.name);
                 let agents = within.clone().filter_map(|one| plan.agents.get(&one.name));
                 let is_of_agents = within.clone().any(|one| one.role == InstanceRole::Agent);
                 for number in 1..=agents.max().copied().unwrap_or(1).max(1) {
-                    let name = of_number(&pod, number);
+                    let name = of_number(&pod.name, number);
                     let purpose = PodPurpose {
-                        redirects: redirected.contains(&pod),
+                        redirects: redirected.contains(&pod.name),
                         is_of_agents,
                     };
                     // A pod of a further agent has no sidecar.
                     let in_mesh = mesh_pods.pods.get(&name).cloned();
-                    wanted.insert(pods.keeper_name(&name), (purpose, in_mesh));
+                    let pod = WantedPod {
+                        site: pod.site.clone(),
+                        purpose,
+                        in_mesh,
+                    };
+                    wanted.insert(pods.keeper_name(&name), pod);
                     pods.attached.insert(name);
                 }
             }
@@ -299,11 +318,11 @@ impl Network {
         }
     }
 
-    /// The run keeper, which pods elsewhere must reach whatever is redirected.
-    pub(crate) fn run_keeper(&self) -> Option<SocketAddr> {
+    /// The run keepers, which pods elsewhere must reach whatever is redirected.
+    pub(crate) fn run_keepers(&self) -> Vec<SocketAddr> {
         match &self.holder {
-            Some(Holder::Remote(host)) => Some(lock(host).address()),
-            _ => None,
+            Some(Holder::Remote(host)) => lock(host).addresses(),
+            _ => Vec::new(),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, Weak};
@@ -10,10 +10,11 @@ use std::time::{Duration, Instant};
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use tare_net::link::RoundTrips;
 
 use super::channels::Channels;
 use super::connection::Peer;
-use super::message::{FromPod, PodOrder, RunEvent, ToPod, of_pod, pack, unpack};
+use super::message::{FromPod, PodOrder, RunEvent, RunOrder, ToPod, of_pod, pack, unpack};
 use crate::LabError;
 use crate::keeper::lock;
 
@@ -39,6 +40,8 @@ pub(super) struct State {
     pub channels: BTreeMap<u64, String>,
     /// Replies that are waited for, by request; with the pod that was asked.
     pub replies: BTreeMap<u64, (String, Option<Reply>)>,
+    /// Measured round trips, by request.
+    pub round_trips: BTreeMap<u64, RoundTrips>,
     pub joined: BTreeSet<String>,
     pub lost: BTreeMap<String, String>,
 }
@@ -148,6 +151,39 @@ impl Exchange {
         Ok((value, bytes))
     }
 
+    /// Has the run keeper measure round trips to an address on which somebody listens.
+    pub(super) fn round_trips(
+        &self,
+        to: SocketAddr,
+        count: u32,
+        limit: Duration,
+    ) -> Result<RoundTrips, LabError> {
+        let gone = |why| LabError::RunKeeperGone { why };
+        let mut state = lock(&self.state);
+        state.last_id += 1;
+        let id = state.last_id;
+        drop(state);
+        let order = RunOrder::RoundTrips { id, to, count };
+        let sent = self.peer.send(of_pod("", &pack(&order, &[])));
+        sent.map_err(gone)?;
+        let deadline = Instant::now() + limit + self.silence;
+        let mut state = lock(&self.state);
+        loop {
+            if let Some(trips) = state.round_trips.remove(&id) {
+                return Ok(trips);
+            }
+            let late = || {
+                let is_late = Instant::now() >= deadline;
+                is_late.then(|| String::from("it did not answer in time"))
+            };
+            if let Some(why) = self.peer.ended().or_else(late) {
+                return Err(gone(why));
+            }
+            let waited = self.changed.wait_timeout(state, LOOK);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
     /// A socket whose other end is joined with a channel to a pod.
     pub(super) fn channel(&self, pod: &str) -> Result<(u64, UnixStream), LabError> {
         let (near, far) = UnixStream::pair().map_err(LabError::io("make a socket pair"))?;
@@ -196,6 +232,14 @@ impl Exchange {
             let mut state = lock(&self.state);
             match unpack(inner)?.0 {
                 RunEvent::Joined { pod } => drop(state.joined.insert(pod)),
+                RunEvent::RoundTrips {
+                    id,
+                    sent,
+                    answered_ns,
+                } => {
+                    let trips = RoundTrips::from_durations(sent, answered_ns);
+                    state.round_trips.insert(id, trips);
+                }
                 RunEvent::Lost { pod, why } => {
                     let is_of_it = |(number, of): (&u64, &String)| (*of == pod).then_some(*number);
                     let dead: Vec<u64> = state.channels.iter().filter_map(is_of_it).collect();

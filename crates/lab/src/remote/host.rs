@@ -6,23 +6,23 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
+use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use tare_net::link::RoundTrips;
 use tare_net::redirect::RedirectRules;
 use tare_record::clock::ClockOffset;
 use tare_record::record::{EnvironmentRecord, TargetVersion};
 
-use super::connection::{Caller, Peer};
-use super::exchange::{ANSWER_LIMIT, Exchange, LOOK, NotDone, millis};
-use super::greeting::{SERVER_NAME, client_config};
-use super::message::{CONDUCTOR, PodOrder};
-use super::observation::RemoteObservation;
+use super::exchange::{ANSWER_LIMIT, Exchange, NotDone, millis};
+use super::greeting::SERVER_NAME;
+use super::message::PodOrder;
+use super::observation::{ObservedElsewhere, RemoteObservation};
+use super::place::{Place, between, one_of};
 use super::pod_keeper::PodKeeperConfig;
 use super::pod_provider::{
-    ControlPlanePod, PodAddress, PodInMesh, PodProvider, PodPurpose, PodRequest,
+    ControlPlanePod, PodAddress, PodInMesh, PodProvider, PodRequest, SitePods, WantedPod,
 };
 use super::run_keeper::RunKeeperConfig;
 use crate::LabError;
@@ -46,15 +46,15 @@ const ROUND_TRIPS_PER_AGENT: u32 = 32;
 /// Most of a log that is brought here.
 const LOG_BYTES_MAX: u64 = 1 << 20;
 
-/// Pods elsewhere, by way of their run keeper. Dropping it ends them.
+/// Pods elsewhere, by way of their run keepers. Dropping it ends them.
 pub(crate) struct RemoteHost {
-    exchange: Arc<Exchange>,
-    provider: Arc<Mutex<Box<dyn PodProvider>>>,
-    address: SocketAddr,
+    /// One, or one for each group of sites.
+    places: Vec<Place>,
     token: String,
     authority: String,
     folder: PathBuf,
-    pods: BTreeSet<String>,
+    /// Pod → its place, by position.
+    pods: BTreeMap<String, usize>,
     /// Pods with a proxy that the cluster's mesh has injected.
     injected: BTreeSet<String>,
     /// Process → pod.
@@ -62,14 +62,12 @@ pub(crate) struct RemoteHost {
     /// Exits that are known: they do not change.
     exits: BTreeMap<String, ProcessExit>,
     silence: Duration,
-    /// Calls the run keeper.
-    caller: Option<JoinHandle<()>>,
 }
 
 impl RemoteHost {
-    /// Starts the run keeper. `folder` is that of the run's files, here and in every pod.
+    /// Starts the run keepers. `folder` is that of the run's files, here and in every pod.
     pub(crate) fn start(
-        mut provider: Box<dyn PodProvider>,
+        places: Vec<SitePods>,
         authority: &Authority,
         folder: &Path,
         silence: Duration,
@@ -84,56 +82,75 @@ impl RemoteHost {
             silence_ms: millis(silence),
             namespace: None,
         };
-        let (address, dial) = provider.start_run_keeper(&config)?;
-        let peer = Peer::new().map_err(LabError::io("make a session"))?;
         let authority = authority.root_pem();
-        let caller = Caller {
-            dial,
-            config: client_config(&authority).map_err(LabError::Keeper)?,
-            token: token.clone(),
-            name: String::from(CONDUCTOR),
-            silence,
-        };
-        let exchange = Exchange::new(peer, silence);
-        let calling = Arc::clone(&exchange);
-        let caller_thread = std::thread::Builder::new()
-            .name(String::from("run-keeper"))
-            .spawn(move || {
-                let peer = Arc::clone(&calling.peer);
-                caller.run(&peer, |message| calling.take(&message));
-                calling.close();
-            });
-        let caller = caller_thread.map_err(LabError::io("call the run keeper"))?;
-        let provider = Arc::new(Mutex::new(provider));
-        watch(&exchange, &provider)?;
+        let start = |pods: SitePods| Place::start(pods, &config, &authority, silence);
+        let places: Vec<Place> = places.into_iter().map(start).collect::<Result<_, _>>()?;
+        if places.is_empty() {
+            return Err(LabError::Plan(String::from("nothing makes the pods")));
+        }
         Ok(RemoteHost {
-            exchange,
-            provider,
-            address,
+            places,
             token,
             authority,
             folder: folder.to_owned(),
-            pods: BTreeSet::new(),
+            pods: BTreeMap::new(),
             injected: BTreeSet::new(),
             processes: BTreeMap::new(),
             exits: BTreeMap::new(),
             silence,
-            caller: Some(caller),
         })
     }
 
+    fn place(&self, pod: &str) -> &Place {
+        &self.places[self.pods.get(pod).copied().unwrap_or_default()]
+    }
+
+    fn exchange(&self, pod: &str) -> &Arc<Exchange> {
+        &self.place(pod).exchange
+    }
+
+    /// Where pods of all sites, or of the first one, come from.
+    fn first(&self) -> MutexGuard<'_, Box<dyn PodProvider>> {
+        lock(&self.places[0].provider)
+    }
+
+    fn provider(&self, pod: &str) -> MutexGuard<'_, Box<dyn PodProvider>> {
+        lock(&self.place(pod).provider)
+    }
+
     pub(crate) fn environment(&self) -> &'static str {
-        lock(&self.provider).environment()
+        self.first().environment()
     }
 
     /// Where the pods are, in words.
     pub(crate) fn location(&self) -> String {
-        lock(&self.provider).location()
+        let all = self.places.iter().map(|place| {
+            let location = lock(&place.provider).location();
+            match place.sites.is_empty() {
+                true => location,
+                false => format!("{}: {location}", place.sites.join(", ")),
+            }
+        });
+        all.collect::<Vec<String>>().join("; ")
     }
 
-    /// The run keeper, as pods reach it.
-    pub(crate) fn address(&self) -> SocketAddr {
-        self.address
+    /// The run keepers, as pods reach them.
+    pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
+        self.places.iter().map(|place| place.address).collect()
+    }
+
+    /// Measures the round trips between the places of two sites; `None`: they are one place. Pods must reach each other.
+    pub(crate) fn round_trips(&self, sites: &[String; 2]) -> Result<Option<RoundTrips>, LabError> {
+        let position = |site: &String| {
+            let is_there = |place: &Place| place.sites.contains(site);
+            let found = self.places.iter().position(is_there);
+            found.ok_or_else(|| no_place(site))
+        };
+        let [one, other] = [position(&sites[0])?, position(&sites[1])?];
+        if one == other {
+            return Ok(None);
+        }
+        between(&self.places[other], &self.places[one]).map(Some)
     }
 
     /// Redirects a pod's traffic to its sidecar.
@@ -144,7 +161,7 @@ impl RemoteHost {
 
     /// Has host names resolve in a pod.
     pub(crate) fn name_hosts(&self, pod: &str, hosts: &str) -> Result<(), LabError> {
-        self.exchange
+        self.exchange(pod)
             .ask::<()>(pod, PodOrder::NameHosts, hosts.as_bytes(), ANSWER_LIMIT)?;
         Ok(())
     }
@@ -154,119 +171,120 @@ impl RemoteHost {
         &self,
         targets: &BTreeMap<String, TargetVersion>,
     ) -> Result<Option<EnvironmentRecord>, LabError> {
-        lock(&self.provider).describe(targets)
+        let mut all = Vec::new();
+        for place in &self.places {
+            let Some(mut record) = lock(&place.provider).describe(targets)? else {
+                continue;
+            };
+            if let Some(cluster) = &mut record.cluster {
+                cluster.sites.clone_from(&place.sites);
+            }
+            all.push(record);
+        }
+        one_of(all)
     }
 
     /// Host name of a Service of the run; `None`: there are none.
     pub(crate) fn service_host(&self, name: &str) -> Option<String> {
-        lock(&self.provider).service_host(name)
+        self.first().service_host(name)
     }
 
     /// Words that begin a command in a pod; none: it cannot be entered.
     pub(crate) fn enter(&self, pod: &str, is_injected: bool) -> Vec<String> {
-        lock(&self.provider).enter(pod, is_injected)
+        self.provider(pod).enter(pod, is_injected)
     }
 
     /// The log of the proxy that was injected into a pod; `None`: unknown.
     pub(crate) fn log_of_injected(&self, pod: &str) -> Option<String> {
-        lock(&self.provider).log_of_injected(pod)
+        self.provider(pod).log_of_injected(pod)
     }
 
     /// Control plane of the mesh that the cluster has.
     pub(crate) fn control_plane(&self) -> Vec<ControlPlanePod> {
-        lock(&self.provider).control_plane()
+        self.first().control_plane()
     }
 
     /// Makes the pods of a test bed; returns their addresses when all of their keepers are there.
     pub(crate) fn create(
         &mut self,
-        wanted: BTreeMap<String, (PodPurpose, Option<PodInMesh>)>,
+        wanted: BTreeMap<String, WantedPod>,
         objects: &[Value],
         programs: &[PathBuf],
         cpus: &[u32],
     ) -> Result<BTreeMap<String, PodAddress>, LabError> {
-        let names: Vec<String> = wanted.keys().cloned().collect();
         let has_proxy = |pod: &PodInMesh| pod.proxy.is_some();
         let with_proxy = wanted
             .iter()
-            .filter(|(_, (_, in_mesh))| in_mesh.as_ref().is_some_and(has_proxy));
+            .filter(|(_, pod)| pod.in_mesh.as_ref().is_some_and(has_proxy));
         self.injected
             .extend(with_proxy.map(|(name, _)| name.clone()));
-        let pods: Vec<PodRequest> = wanted
-            .into_iter()
-            .map(|(name, (purpose, in_mesh))| PodRequest {
+        let mut requests: Vec<Vec<PodRequest>> = self.places.iter().map(|_| Vec::new()).collect();
+        for (name, pod) in wanted {
+            let is_there =
+                |place: &Place| place.sites.is_empty() || place.sites.contains(&pod.site);
+            let found = self.places.iter().position(is_there);
+            let index = found.ok_or_else(|| no_place(&pod.site))?;
+            self.pods.insert(name.clone(), index);
+            requests[index].push(PodRequest {
                 config: PodKeeperConfig {
-                    name: name.clone(),
-                    address: self.address,
+                    name,
+                    address: self.places[index].address,
                     token: self.token.clone(),
                     authority: self.authority.clone(),
                     folder: self.folder.clone(),
                     links: Vec::new(),
                     silence_ms: millis(self.silence),
                 },
-                purpose,
-                in_mesh,
+                purpose: pod.purpose,
+                in_mesh: pod.in_mesh,
                 programs: programs.to_vec(),
                 cpus: cpus.to_vec(),
-            })
-            .collect();
-        self.pods.extend(names.iter().cloned());
-        let addresses = lock(&self.provider).create(&pods, objects)?;
+            });
+        }
+        let mut addresses = BTreeMap::new();
+        for (place, pods) in self.places.iter().zip(&requests) {
+            if !pods.is_empty() {
+                addresses.extend(lock(&place.provider).create(pods, objects)?);
+            }
+        }
         let deadline = Instant::now() + JOINED_WITHIN;
-        for pod in &pods {
+        for pod in requests.iter().flatten() {
             let name = &pod.config.name;
-            self.wait_joined(name, deadline)?;
+            self.place(name).wait_joined(name, deadline)?;
             // Cores of nodes are not chosen.
             if !cpus.is_empty() {
                 let cpus = cpus.to_vec();
                 self.done(name, PodOrder::Pin { cpus }, ANSWER_LIMIT)?;
             }
             if pod.purpose.is_of_agents {
-                let (cores, _) = self
-                    .exchange
-                    .ask(name, PodOrder::Cores, &[], ANSWER_LIMIT)?;
-                lock(&self.provider).check_load_cores(name, cores)?;
+                let (cores, _) =
+                    self.exchange(name)
+                        .ask(name, PodOrder::Cores, &[], ANSWER_LIMIT)?;
+                self.provider(name).check_load_cores(name, cores)?;
             }
         }
         Ok(addresses)
-    }
-
-    fn wait_joined(&self, name: &str, deadline: Instant) -> Result<(), LabError> {
-        let mut state = lock(&self.exchange.state);
-        while !state.joined.contains(name) {
-            let exited = lock(&self.provider).exited(name);
-            let lost = exited.or_else(|| state.lost.get(name).cloned());
-            let late = || (Instant::now() >= deadline).then(|| String::from("it did not connect"));
-            if let Some(why) = lost.or_else(late) {
-                return Err(LabError::PodLost {
-                    pod: name.to_owned(),
-                    why,
-                });
-            }
-            if let Some(why) = self.exchange.peer.ended() {
-                return Err(LabError::RunKeeperGone { why });
-            }
-            let waited = self.exchange.changed.wait_timeout(state, LOOK);
-            state = waited.unwrap_or_else(std::sync::PoisonError::into_inner).0;
-        }
-        Ok(())
     }
 
     /// Ends pods of a test bed.
     pub(crate) fn remove(&mut self, names: &[String]) {
         for name in names {
             // Its keeper ends itself; one that is gone is removed anyway.
-            let _ = self.exchange.order(name, PodOrder::End, &[]);
+            let _ = self.exchange(name).order(name, PodOrder::End, &[]);
         }
-        let _ = lock(&self.provider).remove(names);
-        self.pods.retain(|pod| !names.contains(pod));
+        for place in &self.places {
+            let _ = lock(&place.provider).remove(names);
+        }
+        self.pods.retain(|pod, _| !names.contains(pod));
         self.injected.retain(|pod| !names.contains(pod));
         let pods = &self.pods;
-        self.processes.retain(|_, pod| pods.contains(pod));
-        let mut state = lock(&self.exchange.state);
-        state.channels.retain(|_, pod| !names.contains(pod));
-        state.replies.retain(|_, (pod, _)| !names.contains(pod));
-        state.joined.retain(|pod| !names.contains(pod));
+        self.processes.retain(|_, pod| pods.contains_key(pod));
+        for place in &self.places {
+            let mut state = lock(&place.exchange.state);
+            state.channels.retain(|_, pod| !names.contains(pod));
+            state.replies.retain(|_, (pod, _)| !names.contains(pod));
+            state.joined.retain(|pod| !names.contains(pod));
+        }
     }
 
     fn pod_of(&self, process: &str) -> Result<String, LabError> {
@@ -275,7 +293,7 @@ impl RemoteHost {
     }
 
     fn done(&self, pod: &str, order: PodOrder, limit: Duration) -> Result<(), LabError> {
-        self.exchange.ask::<()>(pod, order, &[], limit)?;
+        self.exchange(pod).ask::<()>(pod, order, &[], limit)?;
         Ok(())
     }
 
@@ -290,7 +308,7 @@ impl RemoteHost {
                 path: path_there,
                 mode,
             };
-            sent.push(self.exchange.order(pod, order, &[])?);
+            sent.push(self.exchange(pod).order(pod, order, &[])?);
             let entries = fs::read_dir(path).map_err(LabError::io(what()))?;
             for entry in entries {
                 let entry = entry.map_err(LabError::io(what()))?;
@@ -302,51 +320,21 @@ impl RemoteHost {
                 path: path_there,
                 mode,
             };
-            sent.push(self.exchange.order(pod, order, &bytes)?);
+            sent.push(self.exchange(pod).order(pod, order, &bytes)?);
         }
         Ok(())
     }
 }
 
-/// Notices pods that the provider knows to be gone before their silence shows it.
-fn watch(
-    exchange: &Arc<Exchange>,
-    provider: &Arc<Mutex<Box<dyn PodProvider>>>,
-) -> Result<(), LabError> {
-    let (exchange, provider) = (Arc::downgrade(exchange), Arc::downgrade(provider));
-    let look = move || {
-        while let (Some(exchange), Some(provider)) = (exchange.upgrade(), provider.upgrade()) {
-            if let Some(why) = lock(&provider).exited("") {
-                exchange.peer.end(&format!("it ended: {why}"));
-                exchange.changed.notify_all();
-                return;
-            }
-            let joined = lock(&exchange.state).joined.clone();
-            for pod in joined {
-                let exited = lock(&provider).exited(&pod);
-                if let Some(why) = exited {
-                    lock(&exchange.state).lost.entry(pod).or_insert(why);
-                    exchange.changed.notify_all();
-                }
-            }
-            drop((exchange, provider));
-            crate::process::pause(LOOK);
-        }
-    };
-    std::thread::Builder::new()
-        .name(String::from("watch"))
-        .spawn(look)
-        .map(drop)
-        .map_err(LabError::io("watch the pods"))
-}
-
 impl Drop for RemoteHost {
     fn drop(&mut self) {
-        self.exchange.peer.end("the run is over");
-        let names: Vec<String> = self.pods.iter().cloned().collect();
-        let _ = lock(&self.provider).remove(&names);
-        // It holds what the provider has for it.
-        let _ = self.caller.take().map(JoinHandle::join);
+        for place in &self.places {
+            place.exchange.peer.end("the run is over");
+        }
+        let names: Vec<String> = self.pods.keys().cloned().collect();
+        for place in &self.places {
+            let _ = lock(&place.provider).remove(&names);
+        }
     }
 }
 
@@ -365,7 +353,7 @@ impl Host for RemoteHost {
                 ..spawn.clone()
             }),
         };
-        let started = self.exchange.ask(&pod, order, &[], ANSWER_LIMIT);
+        let started = self.exchange(&pod).ask(&pod, order, &[], ANSWER_LIMIT);
         match started {
             Ok((pid, _)) => Ok(pid),
             Err(NotDone::Refused(reason)) => Err(LabError::Spawn {
@@ -399,9 +387,9 @@ impl Host for RemoteHost {
     fn tail(&mut self, name: &str) -> Result<Vec<String>, LabError> {
         let pod = self.pod_of(name)?;
         let name = name.to_owned();
-        let (tail, _) = self
-            .exchange
-            .ask(&pod, PodOrder::Tail { name }, &[], ANSWER_LIMIT)?;
+        let (tail, _) =
+            self.exchange(&pod)
+                .ask(&pod, PodOrder::Tail { name }, &[], ANSWER_LIMIT)?;
         Ok(tail)
     }
 
@@ -416,7 +404,7 @@ impl Host for RemoteHost {
             name: name.to_owned(),
         };
         let (exit, _): (Option<ProcessExit>, _) =
-            self.exchange.ask(&pod, order, &[], ANSWER_LIMIT)?;
+            self.exchange(&pod).ask(&pod, order, &[], ANSWER_LIMIT)?;
         if let Some(exit) = &exit {
             self.exits.insert(name.to_owned(), exit.clone());
         }
@@ -433,7 +421,7 @@ impl Host for RemoteHost {
     }
 
     fn opener(&mut self, pod: &str) -> io::Result<Opener> {
-        let (exchange, pod) = (Arc::clone(&self.exchange), pod.to_owned());
+        let (exchange, pod) = (Arc::clone(self.exchange(pod)), pod.to_owned());
         Ok(Box::new(move |to, within| exchange.dial(&pod, to, within)))
     }
 
@@ -448,18 +436,20 @@ impl Host for RemoteHost {
             from,
             bytes_max,
         };
-        let read = self.exchange.ask(pod, order, &[], ANSWER_LIMIT);
+        let read = self.exchange(pod).ask(pod, order, &[], ANSWER_LIMIT);
         let (length, bytes): (Option<u64>, _) =
             read.map_err(|error| io::Error::other(LabError::from(error)))?;
         Ok(length.map(|length| (bytes, length)))
     }
 
     fn pace(&mut self) -> Pace {
-        // Of the conductor and the run keeper; the pods are near it.
-        let clock = self.exchange.peer.clock(ANSWER_LIMIT);
-        let round_trip = clock.map_or(ANSWER_LIMIT / 10, |clock| {
-            Duration::from_nanos(clock.error_ns * 2)
-        });
+        // Of the conductor and the run keepers; the pods are near them.
+        let round_trip = self
+            .places
+            .iter()
+            .map(Place::round_trip)
+            .max()
+            .unwrap_or_default();
         Pace {
             lead: LEAD,
             lead_per_agent: LEAD_PER_AGENT + ROUND_TRIPS_PER_AGENT * round_trip,
@@ -484,12 +474,12 @@ impl Host for RemoteHost {
                     path: folder.clone(),
                     mode: 0o700,
                 };
-                sent.push(self.exchange.order(pod, order, &[])?);
+                sent.push(self.exchange(pod).order(pod, order, &[])?);
             }
             self.send_path(pod, path, &mut sent)?;
         }
         for id in sent {
-            self.exchange.reply(id, ANSWER_LIMIT)?;
+            self.exchange(pod).reply(id, ANSWER_LIMIT)?;
         }
         Ok(())
     }
@@ -499,7 +489,7 @@ impl Host for RemoteHost {
             folder: folder.to_owned(),
             end: end.to_owned(),
         };
-        let (names, _): (Vec<String>, _) = self.exchange.ask(pod, order, &[], ANSWER_LIMIT)?;
+        let (names, _): (Vec<String>, _) = self.exchange(pod).ask(pod, order, &[], ANSWER_LIMIT)?;
         // A name that is a path does not come from our keeper.
         for name in names.iter().filter(|name| !name.contains('/')) {
             let path = folder.join(name);
@@ -522,7 +512,7 @@ impl Host for RemoteHost {
         process: &str,
         path: &Path,
     ) -> Result<AgentSocket, LabError> {
-        let (channel, near) = self.exchange.channel(pod)?;
+        let (channel, near) = self.exchange(pod).channel(pod)?;
         let order = PodOrder::Listen {
             path: path.to_owned(),
             process: process.to_owned(),
@@ -535,54 +525,60 @@ impl Host for RemoteHost {
     }
 
     fn clock(&mut self, pod: &str) -> Result<Option<ClockOffset>, LabError> {
-        let own = self.exchange.peer.clock(ANSWER_LIMIT);
+        let exchange = self.exchange(pod);
+        let own = exchange.peer.clock(ANSWER_LIMIT);
         let own = own.map_err(|why| LabError::RunKeeperGone { why })?;
         let (of_pod, _): (ClockOffset, _) =
-            self.exchange.ask(pod, PodOrder::Clock, &[], ANSWER_LIMIT)?;
+            exchange.ask(pod, PodOrder::Clock, &[], ANSWER_LIMIT)?;
         Ok(Some(own.then(of_pod.reversed())))
     }
 
     fn observe(&mut self, observed: Observed) -> Beginning {
-        let exchange = Arc::clone(&self.exchange);
-        let provider = Arc::clone(&self.provider);
-        let conductor = ObservedInstance::conductor(lock(&provider).pids());
-        let lost = lock(&self.exchange.state).lost.clone();
+        let pids = self
+            .places
+            .iter()
+            .flat_map(|place| lock(&place.provider).pids());
+        let conductor = ObservedInstance::conductor(pids.collect());
+        let is_lost = |pod: &String| lock(&self.exchange(pod).state).lost.contains_key(pod);
         // A pod of another arm that is gone uses nothing.
-        let is_there =
-            |pod: &&String| pod.starts_with(&observed.test_bed) || !lost.contains_key(*pod);
-        let pods = self.pods.iter().filter(is_there);
+        let is_there = |pod: &&String| pod.starts_with(&observed.test_bed) || !is_lost(pod);
+        let pods = self.pods.keys().filter(is_there);
         let mut by_pod: BTreeMap<String, Vec<ObservedInstance>> =
             pods.map(|pod| (pod.clone(), Vec::new())).collect();
         for (pod, instance) in observed.instances {
             by_pod.entry(pod).or_default().push(instance);
         }
-        // Those of other arms cannot be paused, and are not other programs.
-        for (pod, instances) in &mut by_pod {
-            if self.injected.contains(pod) && !pod.starts_with(&observed.test_bed) {
+        let mut all = Vec::new();
+        for (pod, mut instances) in by_pod {
+            // Those of other arms cannot be paused, and are not other programs.
+            if self.injected.contains(&pod) && !pod.starts_with(&observed.test_bed) {
                 instances.push(ObservedInstance::injected("sidecar", "sidecar", ""));
             }
+            let place = self.place(&pod);
+            let (exchange, provider) = (Arc::clone(&place.exchange), Arc::clone(&place.provider));
+            all.push((pod, instances, exchange, provider));
         }
         Box::new(move || {
             let mut begun = Vec::new();
-            for (pod, instances) in by_pod {
+            for (pod, instances, exchange, provider) in all {
                 let order = PodOrder::Observe {
                     instances,
                     pod: pod.rsplit('/').next().unwrap_or_default().to_owned(),
                 };
-                begun.push((exchange.order(&pod, order, &[])?, pod));
+                begun.push((exchange.order(&pod, order, &[])?, pod, exchange, provider));
             }
             let own = LocalObservation::start(vec![conductor], Vec::new(), None)?;
-            for (id, _) in &begun {
-                exchange.reply(*id, ANSWER_LIMIT)?;
-            }
-            let pods = begun.into_iter();
-            let pods = pods.map(|(_, pod)| {
+            let mut pods = Vec::new();
+            for (id, pod, exchange, provider) in begun {
+                exchange.reply(id, ANSWER_LIMIT)?;
                 let node = lock(&provider).node(&pod);
-                (pod, node)
-            });
-            let pods = pods.collect();
+                pods.push(ObservedElsewhere {
+                    pod,
+                    node,
+                    exchange,
+                });
+            }
             Ok(Box::new(RemoteObservation {
-                exchange,
                 own,
                 pods,
                 told: Vec::new(),
@@ -590,4 +586,9 @@ impl Host for RemoteHost {
             }) as Box<dyn Observation>)
         })
     }
+}
+
+/// No environment has pods of a site.
+fn no_place(site: &str) -> LabError {
+    LabError::Plan(format!("there is no cluster for the site {site}"))
 }

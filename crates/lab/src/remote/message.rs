@@ -1,5 +1,6 @@
 //! Messages between the conductor and the keepers of pods: a JSON object each, and bytes.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use serde::de::DeserializeOwned;
@@ -133,6 +134,14 @@ pub(crate) enum PodOrder {
     End,
 }
 
+/// An order to the run keeper itself.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "run-order", rename_all = "kebab-case")]
+pub(crate) enum RunOrder {
+    /// Measure round trips to an address on which somebody listens, as long as connections take to be made.
+    RoundTrips { id: u64, to: SocketAddr, count: u32 },
+}
+
 /// From the run keeper to the conductor.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "run-event", rename_all = "kebab-case")]
@@ -141,6 +150,12 @@ pub(crate) enum RunEvent {
     Joined { pod: String },
     /// It is gone.
     Lost { pod: String, why: String },
+    /// Durations of the round trips that were answered, by the number of the order.
+    RoundTrips {
+        id: u64,
+        sent: u64,
+        answered_ns: Vec<u64>,
+    },
 }
 
 /// A message of an object and bytes.

@@ -50,7 +50,8 @@ pub struct Namespaces {
     tare: PathBuf,
     keeper: Arc<Mutex<Keeper>>,
     /// Numbers of pods, which give their addresses.
-    numbers: BTreeMap<String, u16>,
+    numbers: Arc<Mutex<BTreeMap<String, u16>>>,
+    run_keeper: String,
     run_keeper_pid: Option<u32>,
 }
 
@@ -64,21 +65,40 @@ impl Namespaces {
         Ok(Namespaces {
             tare: tare.to_owned(),
             keeper: Arc::new(Mutex::new(keeper)),
-            numbers: BTreeMap::new(),
+            numbers: Arc::default(),
+            run_keeper: String::from(RUN_KEEPER),
             run_keeper_pid: None,
         })
     }
 
+    /// Stand-ins for so many clusters: in one network, each with a run keeper of its own.
+    ///
+    /// # Errors
+    /// When namespaces are not possible here.
+    pub fn start_several(tare: &Path, count: usize) -> Result<Vec<Namespaces>, LabError> {
+        let first = Namespaces::start(tare)?;
+        let further = (2..=count).map(|number| Namespaces {
+            tare: tare.to_owned(),
+            keeper: Arc::clone(&first.keeper),
+            numbers: Arc::clone(&first.numbers),
+            run_keeper: format!("{RUN_KEEPER}-{number}"),
+            run_keeper_pid: None,
+        });
+        let further: Vec<Namespaces> = further.collect();
+        Ok(std::iter::once(first).chain(further).collect())
+    }
+
     /// A network namespace with the lowest free address.
-    fn attach(&mut self, pod: &str) -> Result<Ipv4Addr, LabError> {
-        let taken: BTreeSet<u16> = self.numbers.values().copied().collect();
+    fn attach(&self, pod: &str) -> Result<Ipv4Addr, LabError> {
+        let mut numbers = lock(&self.numbers);
+        let taken: BTreeSet<u16> = numbers.values().copied().collect();
         let number = (0..u16::MAX).find(|number| !taken.contains(number));
         let address = number.and_then(Switch::pod_address);
         let (Some(number), Some(address)) = (number, address) else {
             return Err(LabError::Plan(String::from("these are too many pods")));
         };
         lock(&self.keeper).attach(pod, address)?;
-        self.numbers.insert(pod.to_owned(), number);
+        numbers.insert(pod.to_owned(), number);
         Ok(address)
     }
 
@@ -157,13 +177,13 @@ impl PodProvider for Namespaces {
         &mut self,
         config: &RunKeeperConfig,
     ) -> Result<(SocketAddr, Dial), LabError> {
-        let address = self.attach(RUN_KEEPER)?;
-        let pid = self.start_keeper(RUN_KEEPER, "--run", config, (&[], &[], false))?;
+        let address = self.attach(&self.run_keeper)?;
+        let pid = self.start_keeper(&self.run_keeper, "--run", config, (&[], &[], false))?;
         self.run_keeper_pid = Some(pid);
-        let keeper = Arc::clone(&self.keeper);
+        let (keeper, pod) = (Arc::clone(&self.keeper), self.run_keeper.clone());
         let within = SocketAddr::from((Ipv4Addr::LOCALHOST, config.port));
         let dial = move || {
-            let opener = Host::opener(&mut *lock(&keeper), RUN_KEEPER)?;
+            let opener = Host::opener(&mut *lock(&keeper), &pod)?;
             opener(&within.to_string(), CONNECT_WITHIN)
         };
         Ok((SocketAddr::from((address, config.port)), Box::new(dial)))
@@ -190,7 +210,11 @@ impl PodProvider for Namespaces {
     }
 
     fn exited(&mut self, pod: &str) -> Option<String> {
-        let pod = if pod.is_empty() { RUN_KEEPER } else { pod };
+        let pod = if pod.is_empty() {
+            &self.run_keeper
+        } else {
+            pod
+        };
         match lock(&self.keeper).exit_of(&keeper_of(pod)) {
             Ok(exit) => exit.map(|exit| {
                 let last = exit.tail.last().map(|line| format!(": {line}"));
@@ -201,14 +225,15 @@ impl PodProvider for Namespaces {
     }
 
     fn remove(&mut self, pods: &[String]) -> Result<(), LabError> {
+        let mut numbers = lock(&self.numbers);
         let mut keeper = lock(&self.keeper);
         let mut first = Ok(());
-        for pod in pods.iter().filter(|pod| self.numbers.contains_key(*pod)) {
+        for pod in pods.iter().filter(|pod| numbers.contains_key(*pod)) {
             let stopped = keeper.stop(&keeper_of(pod), libc::SIGTERM, Duration::from_secs(2));
             first = first.and(stopped.and(keeper.detach(pod)));
         }
         drop(keeper);
-        self.numbers.retain(|name, _| !pods.contains(name));
+        numbers.retain(|name, _| !pods.contains(name));
         first
     }
 

@@ -17,15 +17,22 @@ use crate::observe::LocalObservation;
 const LIMIT: Duration = Duration::from_secs(10);
 
 pub(super) struct RemoteObservation {
-    pub exchange: Arc<Exchange>,
     /// The conductor.
     pub own: LocalObservation,
-    /// All pods of the run, each with its node.
-    pub pods: Vec<(String, Option<PodNode>)>,
+    /// All pods of the run.
+    pub pods: Vec<ObservedElsewhere>,
     /// Orders whose replies are not read yet.
-    pub told: Vec<u64>,
+    pub told: Vec<(Arc<Exchange>, u64)>,
     /// Beginning of the names of those that are measured.
     pub test_bed: String,
+}
+
+/// A pod that its keeper observes.
+pub(super) struct ObservedElsewhere {
+    pub pod: String,
+    /// Node; `None`: it is this machine.
+    pub node: Option<PodNode>,
+    pub exchange: Arc<Exchange>,
 }
 
 impl Observation for RemoteObservation {
@@ -36,9 +43,10 @@ impl Observation for RemoteObservation {
 
     fn ends_in(&mut self, time: Duration) -> Result<(), LabError> {
         let time_ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        for (pod, _) in &self.pods {
+        for ObservedElsewhere { pod, exchange, .. } in &self.pods {
             let order = PodOrder::ObserveFor { time_ms };
-            self.told.push(self.exchange.order(pod, order, &[])?);
+            let told = exchange.order(pod, order, &[])?;
+            self.told.push((Arc::clone(exchange), told));
         }
         Ok(())
     }
@@ -46,16 +54,21 @@ impl Observation for RemoteObservation {
     fn finish(self: Box<Self>) -> Result<(Vec<InstanceUsage>, MachineUsage), LabError> {
         // To all at once: the replies are read afterwards.
         let mut asked = Vec::new();
-        for (pod, _) in &self.pods {
-            asked.push(self.exchange.order(pod, PodOrder::Observed, &[])?);
+        for ObservedElsewhere { pod, exchange, .. } in &self.pods {
+            asked.push(exchange.order(pod, PodOrder::Observed, &[])?);
         }
         let (own, _) = Box::new(self.own).finish()?;
-        for id in self.told {
-            self.exchange.reply(id, LIMIT)?;
+        for (exchange, id) in self.told {
+            exchange.reply(id, LIMIT)?;
         }
         let mut all = Vec::new();
-        for ((pod, node), id) in self.pods.into_iter().zip(asked) {
-            let (value, _) = self.exchange.reply(id, LIMIT)?;
+        for (observed, id) in self.pods.into_iter().zip(asked) {
+            let ObservedElsewhere {
+                pod,
+                node,
+                exchange,
+            } = observed;
+            let (value, _) = exchange.reply(id, LIMIT)?;
             let (used, machine) = serde_json::from_value(value)
                 .map_err(|error| LabError::Keeper(format!("{pod}: {error}")))?;
             all.push(PodReading {

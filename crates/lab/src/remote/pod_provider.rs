@@ -26,6 +26,20 @@ pub struct PodRequest {
     pub cpus: Vec<u32>,
 }
 
+/// Pods of some sites of an experiment.
+pub struct SitePods {
+    /// Names of the sites; none: of any.
+    pub sites: Vec<String>,
+    pub provider: Box<dyn PodProvider>,
+}
+
+/// A pod of a test bed.
+pub(crate) struct WantedPod {
+    pub site: String,
+    pub purpose: PodPurpose,
+    pub in_mesh: Option<PodInMesh>,
+}
+
 /// What a pod is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PodPurpose {

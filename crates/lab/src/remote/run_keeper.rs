@@ -2,9 +2,9 @@
 //! and measures nothing. When the conductor is gone, it ends all pods.
 
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustls::ServerConfig;
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::clock;
 use super::connection::Peer;
 use super::greeting::{Hello, let_in, server_config};
-use super::message::{CONDUCTOR, RunEvent, of_pod, pack, unpack};
+use super::message::{CONDUCTOR, RunEvent, RunOrder, of_pod, pack, unpack};
 use super::own_namespace::{self, OwnNamespace};
 use crate::LabError;
 use crate::keeper::lock;
@@ -20,6 +20,12 @@ use crate::process;
 
 /// Interval of looking for peers that are gone.
 const LOOK: Duration = Duration::from_millis(100);
+/// Timeout of a round trip.
+const ROUND_TRIP_LIMIT: Duration = Duration::from_secs(2);
+/// Time for all of them: meanwhile nothing else is passed on.
+const ROUND_TRIPS_LIMIT: Duration = Duration::from_secs(5);
+/// Pause between two round trips.
+const ROUND_TRIP_PAUSE: Duration = Duration::from_millis(1);
 /// Time for the last word to reach the pods.
 const FAREWELL: Duration = Duration::from_millis(500);
 
@@ -107,6 +113,21 @@ pub fn run_keeper_main(config: &RunKeeperConfig) -> Result<(), LabError> {
     Ok(())
 }
 
+/// Tries, and the durations of connections that were made: one round trip each.
+fn round_trips(to: SocketAddr, count: u32) -> (u64, Vec<u64>) {
+    let (mut sent, mut answered) = (0, Vec::new());
+    let deadline = Instant::now() + ROUND_TRIPS_LIMIT;
+    while sent < u64::from(count) && Instant::now() < deadline {
+        sent += 1;
+        let began = Instant::now();
+        if TcpStream::connect_timeout(&to, ROUND_TRIP_LIMIT).is_ok() {
+            answered.push(u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX));
+        }
+        process::pause(ROUND_TRIP_PAUSE);
+    }
+    (sent, answered)
+}
+
 impl RunKeeper {
     fn serve(&self, socket: TcpStream) {
         let _ = socket.set_nodelay(true);
@@ -157,10 +178,24 @@ impl RunKeeper {
     }
 
     fn pass_to_pod(&self, message: &[u8]) {
+        let unreadable = || self.conductor.end("it sent a message that nobody can read");
         let Ok((name, inner)) = unpack::<String>(message) else {
-            self.conductor.end("it sent a message that nobody can read");
-            return;
+            return unreadable();
         };
+        if name.is_empty() {
+            match unpack(inner) {
+                Ok((RunOrder::RoundTrips { id, to, count }, _)) => {
+                    let (sent, answered_ns) = round_trips(to, count);
+                    self.tell(&RunEvent::RoundTrips {
+                        id,
+                        sent,
+                        answered_ns,
+                    });
+                }
+                Err(_) => unreadable(),
+            }
+            return;
+        }
         let peer = lock(&self.pods).get(&name).map(|pod| Arc::clone(&pod.peer));
         let sent = match peer {
             Some(peer) => peer.send(inner.to_vec()),

@@ -51,7 +51,7 @@ pub struct Path<'a> {
 /// Round-trip times of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoundTrips {
-    /// Echoes sent.
+    /// Echoes sent, or connections tried.
     pub sent: u64,
     /// Replies received within 2 s.
     pub answered: u64,
@@ -96,7 +96,9 @@ pub(super) fn run_in_namespace<T: Send>(
 }
 
 impl RoundTrips {
-    fn of(sent: u64, mut trips_ns: Vec<u64>) -> Self {
+    /// Statistics of the round trips that were answered.
+    #[must_use]
+    pub fn from_durations(sent: u64, mut trips_ns: Vec<u64>) -> Self {
         trips_ns.sort_unstable();
         let enough = trips_ns.len() >= P99_VALUES_MIN;
         Self {
@@ -158,7 +160,10 @@ pub fn round_trips_while(
         let trips = receive(&near, echoes, wanted);
         stop.store(true, Ordering::Relaxed);
         match sending.join() {
-            Ok(sent) => Ok(RoundTrips::of(sent.map_err(path.failed("sending"))?, trips)),
+            Ok(sent) => {
+                let sent = sent.map_err(path.failed("sending"))?;
+                Ok(RoundTrips::from_durations(sent, trips))
+            }
             Err(panic) => std::panic::resume_unwind(panic),
         }
     })

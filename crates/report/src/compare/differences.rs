@@ -66,8 +66,12 @@ fn machines(a: &EnvironmentRecord, b: &EnvironmentRecord) -> String {
 }
 
 fn cluster(environment: &EnvironmentRecord) -> String {
-    let cluster = environment.cluster.as_ref();
-    cluster.map_or_else(|| String::from("none"), |cluster| cluster.id.clone())
+    let ids = environment.clusters().map(|one| one.id.as_str());
+    let ids: Vec<&str> = ids.collect();
+    match ids.is_empty() {
+        true => String::from("none"),
+        false => ids.join(", "),
+    }
 }
 
 /// Differences that may cause different figures.
@@ -88,15 +92,22 @@ pub fn possible_causes(before: &Run, after: &Run) -> Vec<String> {
     if a.boot_id != b.boot_id {
         found.push("the boot of the machine".into());
     }
-    if let (Some(a), Some(b)) = (&a.cluster, &b.cluster) {
+    for (a, b) in a.clusters().zip(b.clusters()) {
+        let of = match a.sites.is_empty() {
+            true => String::new(),
+            false => format!(" of {}", a.sites.join(", ")),
+        };
         if a.kubernetes != b.kubernetes {
-            found.push(format!("Kubernetes, {} and {}", a.kubernetes, b.kubernetes));
+            found.push(format!(
+                "Kubernetes{of}, {} and {}",
+                a.kubernetes, b.kubernetes
+            ));
         }
         if a.nodes != b.nodes {
-            found.push("the nodes of the cluster".into());
+            found.push(format!("the nodes of the cluster{of}"));
         }
         if a.load_cores != b.load_cores {
-            found.push("the exclusive cores of agents".into());
+            found.push(format!("the exclusive cores of agents{of}"));
         }
     }
     let names: BTreeSet<&String> = a.targets.keys().chain(b.targets.keys()).collect();

@@ -93,6 +93,7 @@ fn at_two_sites() -> SampleRun {
     });
     run.plan_edit = Some(|plan| {
         plan.site_links = vec![SiteLink {
+            between_clusters: false,
             between: ["east", "west"].map(String::from),
             one_way_ns: 12_000_000,
             jitter_ns: 0,

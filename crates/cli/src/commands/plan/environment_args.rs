@@ -1,8 +1,8 @@
 //! The arguments that say where pods are.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use tare_experiment::resolve::ControlPlane;
+use tare_experiment::resolve::{ControlPlane, SitesAt};
 
 use crate::arguments::words;
 use crate::exit::bad_input;
@@ -16,6 +16,9 @@ pub struct EnvironmentArgs {
     /// Context of kubectl's configuration, for pods of a cluster [default: the current one].
     #[arg(long, value_name = "NAME")]
     pub context: Option<String>,
+    /// Cluster of a site of the experiment, by its context; for each site. Pods of all clusters must reach each other by their addresses.
+    #[arg(long = "site", value_name = "SITE=CONTEXT", value_parser = site_context, conflicts_with = "context")]
+    pub site_contexts: Vec<SiteContext>,
     /// Image of pods of a cluster, made by scripts/release.
     #[arg(long, value_name = "NAME:TAG", default_value = concat!("tare:", env!("CARGO_PKG_VERSION")))]
     pub image: String,
@@ -61,6 +64,24 @@ pub enum EnvironmentKind {
     Remote,
 }
 
+/// A site of the experiment, and the context of its cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SiteContext {
+    pub site: String,
+    pub context: String,
+}
+
+/// Parses `SITE=CONTEXT`.
+fn site_context(word: &str) -> Result<SiteContext, String> {
+    match word.split_once('=') {
+        Some((site, context)) if !site.is_empty() && !context.is_empty() => Ok(SiteContext {
+            site: site.to_owned(),
+            context: context.to_owned(),
+        }),
+        _ => Err(String::from("write SITE=CONTEXT, such as far=lab-us")),
+    }
+}
+
 /// NodeLabels that a node must have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeLabels(pub BTreeMap<String, String>);
@@ -92,14 +113,60 @@ fn labels(word: &str) -> Result<NodeLabels, String> {
 }
 
 impl EnvironmentArgs {
-    /// Refuses what only a cluster has.
+    /// Where sites are.
+    pub fn sites(&self) -> SitesAt {
+        let sites = self.site_contexts.iter();
+        let sites = sites.map(|one| (one.site.clone(), one.context.clone()));
+        match self.environment {
+            EnvironmentKind::Local => SitesAt::Here,
+            _ => SitesAt::Clusters(sites.collect()),
+        }
+    }
+
+    /// Contexts in the order of their sites, each with these; without sites, the one context.
+    pub fn contexts(&self) -> Vec<(Option<String>, Vec<String>)> {
+        let mut all: Vec<(Option<String>, Vec<String>)> = Vec::new();
+        let mut sites: Vec<&SiteContext> = self.site_contexts.iter().collect();
+        sites.sort_by_key(|one| &one.site);
+        for SiteContext { site, context } in sites {
+            let known = all
+                .iter_mut()
+                .find(|(one, _)| one.as_ref() == Some(context));
+            match known {
+                Some((_, sites)) => sites.push(site.clone()),
+                None => all.push((Some(context.clone()), vec![site.clone()])),
+            }
+        }
+        if all.is_empty() {
+            all.push((self.context.clone(), Vec::new()));
+        }
+        all
+    }
+
+    /// Refuses what only a cluster has, and what several cannot have.
     pub fn check(&self) -> anyhow::Result<()> {
+        let mut named = BTreeSet::new();
+        let mut sites = self.site_contexts.iter().map(|one| &one.site);
+        if let Some(twice) = sites.find(|site| !named.insert(*site)) {
+            return Err(bad_input(format!(
+                "duplicate --site {twice}: a site has one cluster"
+            )));
+        }
+        if self.mesh == ControlPlane::Installed && self.contexts().len() > 1 {
+            return Err(bad_input(
+                "--mesh installed is for one cluster, and the sites have several contexts: leave one of both out",
+            ));
+        }
         if self.environment == EnvironmentKind::Kubernetes {
             return Ok(());
         }
         let of_clusters = [
             ("--mesh installed", self.mesh == ControlPlane::Installed),
             ("--context", self.context.is_some()),
+            (
+                "--site",
+                !self.site_contexts.is_empty() && self.environment == EnvironmentKind::Local,
+            ),
             ("--load-nodes", self.load_nodes.is_some()),
             ("--part-nodes", self.part_nodes.is_some()),
             ("--load-cores", self.load_cores.is_some()),
@@ -119,6 +186,8 @@ impl EnvironmentArgs {
         }
         let mut all = vec![String::from("--environment kubernetes")];
         all.extend(self.context.iter().map(|name| format!("--context {name}")));
+        let sites = self.site_contexts.iter();
+        all.extend(sites.map(|one| format!("--site {}={}", one.site, one.context)));
         all.push(format!("--image {}", self.image));
         let nodes = [
             ("--load-nodes", &self.load_nodes),

@@ -276,6 +276,7 @@ impl ExperimentArgs {
             addressing: self.addressing,
             redirection: Redirection::Possible,
             control_plane: self.place.mesh,
+            sites: self.place.sites(),
             absent: BTreeMap::new(),
             external: external(&self.external)?,
             reach: self.allow_public_target.into(),

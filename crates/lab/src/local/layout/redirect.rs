@@ -126,7 +126,8 @@ pub(super) fn redirections(
     }
     for (pod, rules) in &mut redirections.pods {
         rules.exemption = inputs.exemption;
-        rules.servers.extend(inputs.never_redirected.and_then(v4));
+        let never = inputs.never_redirected.iter().copied();
+        rules.servers.extend(never.filter_map(v4));
         for route in &plan.topology.routes {
             rules
                 .servers

@@ -88,7 +88,7 @@ fn placed_by(
         &mut LayoutInputs {
             addresses: &addresses,
             redirect,
-            never_redirected: None,
+            never_redirected: Vec::new(),
             exemption: Exemption::Group,
             port: &mut |address| {
                 let port = next.entry(address).or_insert(20_000);
