@@ -131,7 +131,7 @@ pub(crate) fn service(run: &str, pod: &PodInMesh) -> Option<Value> {
         .map(|(port, protocol)| {
             let word = match protocol.as_str() {
                 "http1" => "http",
-                "http2" | "grpc" => protocol,
+                "http2" | "grpc" | "https" | "tls" => protocol,
                 _ => "tcp",
             };
             json!({"name": format!("{word}-{port}"), "port": port})

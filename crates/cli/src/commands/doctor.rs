@@ -76,7 +76,7 @@ fn known_meshes(targets: &[PathBuf]) -> anyhow::Result<Vec<KnownMesh>> {
             let others = others.map(|one| (one.what.clone(), one.pods.clone()));
             all.push(KnownMesh {
                 others: others.collect(),
-                installed: as_installed(&catalog, def)?,
+                installed: as_installed(&catalog, def, false)?,
             });
         }
     }

@@ -26,6 +26,7 @@ use tare_record::profile::PROFILES;
 use tare_record::record::RunProgress;
 use tare_record::secrets::{is_redacted, restored};
 use tare_record::text::value_of;
+use tare_record::topology::InstanceRole;
 use tare_record::view::View;
 use tare_report::figures::{FIGURES, StoredFigures};
 
@@ -286,7 +287,12 @@ fn installed_mesh(plan: &Plan, args: &ExperimentArgs) -> anyhow::Result<Option<I
         return Ok(None);
     };
     let title = def.title.clone();
-    let found = as_installed(&catalog, def)?;
+    let mut all = plan.arms.iter().filter(|arm| arm.requires.is_none());
+    let has_gateways = all.any(|arm| {
+        let mut parts = arm.topology.parts();
+        parts.any(|one| one.role == InstanceRole::Gateway && arm.topology.is_injected(&one.name))
+    });
+    let found = as_installed(&catalog, def, has_gateways)?;
     found.map(Some).ok_or_else(|| {
         bad_input(format!(
             "{title} cannot be used as a cluster has it: leave --mesh installed out"
@@ -294,16 +300,20 @@ fn installed_mesh(plan: &Plan, args: &ExperimentArgs) -> anyhow::Result<Option<I
     })
 }
 
-/// How arms use a mesh as a cluster has it; `None`: they cannot.
+/// How arms use a mesh as a cluster has it, with or without gateways; `None`: they cannot.
 pub(super) fn as_installed(
     catalog: &Catalog,
     def: MeshDef,
+    has_gateways: bool,
 ) -> anyhow::Result<Option<InstalledMesh>> {
     let target = catalog.target(&def.proxy).map_err(bad_input)?;
     let injected = target.and_then(|target| target.def.injected);
-    let (Some(installed), Some(injected)) = (def.installed, injected) else {
+    let (Some(mut installed), Some(injected)) = (def.installed, injected) else {
         return Ok(None);
     };
+    if has_gateways {
+        installed.resources.extend(installed.gateway_resources);
+    }
     Ok(Some(InstalledMesh {
         title: def.title,
         selector: installed.control_plane,

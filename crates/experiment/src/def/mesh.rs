@@ -74,6 +74,9 @@ pub struct InstalledDef {
     /// Resources with their API groups that a run makes to configure it: `peerauthentications.security.istio.io`.
     #[serde(default)]
     pub resources: Vec<String>,
+    /// Resources that a run makes besides, where arms have a gateway; none: they cannot have one.
+    #[serde(default)]
+    pub gateway_resources: Vec<String>,
     /// How the identities end that its proxies state to the called part, by the role of the caller's proxy; `{pod}` is its pod.
     #[serde(default)]
     pub identities: BTreeMap<InstanceRole, String>,

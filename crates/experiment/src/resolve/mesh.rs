@@ -337,8 +337,16 @@ impl TopologyBuilder<'_, '_> {
         let mut proxies = drafts.all.iter();
         let is_gateway =
             |one: &InstanceDraft| one.target == *def.proxy && one.role == InstanceRole::Gateway;
-        if proxies.any(is_gateway) {
+        if !proxies.any(is_gateway) {
+            return;
+        }
+        let installed = def.installed.as_ref();
+        if installed.is_none_or(|installed| installed.gateway_resources.is_empty()) {
             drafts.lack(format!("{title} of the run's own (a gateway)"));
+        }
+        // The mesh is told of what a gateway calls before that has an address: it must have a Service.
+        if self.arm.via.values().any(|hops| hops.len() > 1) {
+            drafts.lack(format!("{title} of the run's own (a hop behind a gateway)"));
         }
     }
 

@@ -192,7 +192,11 @@ fn sidecars_of_a_clusters_mesh_are_instances_that_nothing_starts() {
 
 #[test]
 fn what_a_clusters_control_plane_cannot_be_told_needs_one_of_the_run() {
-    let gateway = "mesh: istio\n    via: {\"client->server\": [{hop: gateway, proxy: istio, security: mtls}]}";
+    let via = |hops: &str| format!("mesh: istio\n    via: {{\"client->server\": [{hops}]}}");
+    let gateway = "{hop: gateway, proxy: istio, security: mtls}";
+    let one = via(gateway);
+    let two = via(&format!("{gateway}, {{hop: sni, proxy: nginx}}"));
+    let two = format!("{two}\n    edge_security: tls");
     for (with, needs) in [
         ("mesh: istio", None),
         (
@@ -205,7 +209,8 @@ fn what_a_clusters_control_plane_cannot_be_told_needs_one_of_the_run() {
         ),
         ("mesh: {use: istio, replicas: 2}", Some("replicas")),
         ("mesh: linkerd", Some("cannot be used")),
-        (gateway, Some("a gateway")),
+        (&one, None),
+        (&two, Some("a hop behind a gateway")),
     ] {
         let requires = with_installed(&changed(GOOD, "mesh: istio", with)).arms[1]
             .requires

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 
-use tare_record::topology::Topology;
+use tare_record::topology::{Security, Topology};
 
-use super::layout::{Layout, PodService};
+use super::layout::{HTTP, Layout, PodService};
 use super::pods::{MeshPods, Network};
 use crate::LabError;
 use crate::environment::TestBedPlan;
@@ -86,6 +86,18 @@ pub(super) fn of_pods(
                 let ports = called.ports.iter();
                 pod.ports
                     .extend(ports.map(|port| (port.port, port.protocol.clone())));
+            }
+        }
+        for route in context.mesh.iter().flat_map(|mesh| &mesh.gateway_routes) {
+            let mut parts = plan.topology.parts();
+            let gateway = parts.find(|part| part.name == route.gateway);
+            if let Some(pod) = gateway.and_then(|gateway| all.pods.get_mut(&gateway.pod)) {
+                let protocol = match (route.security, HTTP.contains(&&*route.protocol)) {
+                    (Security::Mtls, true) => "https",
+                    (Security::Mtls, false) => "tls",
+                    _ => &route.protocol,
+                };
+                pod.ports.insert(route.port, protocol.to_owned());
             }
         }
     }

@@ -175,7 +175,13 @@ pub struct MeshGatewayRoute {
     pub id: String,
     /// Pod of the caller.
     pub caller: String,
+    /// In a cluster: value of the label `tare.dev/pod` of that pod.
+    pub caller_in_cluster: Option<String>,
     pub gateway: String,
+    /// In a cluster: name of the gateway's Service, and of the label `tare.dev/pod` of its pod.
+    pub gateway_in_cluster: Option<String>,
+    /// In a cluster: host name of the gateway's Service.
+    pub gateway_host: Option<String>,
     /// Where the gateway listens for it.
     pub address: IpAddr,
     pub port: u16,
@@ -184,7 +190,7 @@ pub struct MeshGatewayRoute {
     pub service: String,
     /// Name of the part of the called instance.
     pub part: String,
-    /// Host name of the called instance, if it is outside of the mesh.
+    /// Host name of the called instance, if it is outside of the mesh, or called by a Service of a cluster.
     pub hostname: Option<String>,
     /// Where the called instance listens.
     pub service_address: IpAddr,

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use tare_lab::render::{Context, Rendered, injected_proxy, render, render_injected};
 use tare_lab::targets::Target;
+use tare_record::topology::InstanceRole;
 
 use crate::place::{cases, fixed, targets};
 
@@ -46,7 +47,8 @@ fn expected_files(target: &Target) -> BTreeMap<PathBuf, String> {
             let text = the_same_for_everyone(&file.text);
             files.insert(folder.join(file.name), text);
         }
-        if target.def.injected.is_some() && context.redirect.is_some() {
+        let is_gateway = context.role == InstanceRole::Gateway;
+        if target.def.injected.is_some() && (context.redirect.is_some() || is_gateway) {
             files.insert(folder.join("injected.json"), injected(target, &mut context));
         }
     }
@@ -59,6 +61,17 @@ fn injected(target: &Target, context: &mut Context) -> String {
         let name = format!("{}-1", service.name);
         service.hostname = Some(format!("{name}.tare-run.svc.cluster.local"));
         service.in_cluster = Some(name);
+    }
+    for route in context
+        .mesh
+        .iter_mut()
+        .flat_map(|mesh| &mut mesh.gateway_routes)
+    {
+        let host = |name: &str| Some(format!("{name}-1.tare-run.svc.cluster.local"));
+        route.caller_in_cluster = Some(format!("{}-1", route.caller));
+        route.gateway_in_cluster = Some(format!("{}-1", route.gateway));
+        route.gateway_host = host(&route.gateway);
+        route.hostname = host(&route.service);
     }
     let (proxy, objects) = injected_proxy(target, context).unwrap();
     let told =

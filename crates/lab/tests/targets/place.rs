@@ -341,7 +341,10 @@ fn mesh(target: &Target, address: IpAddr, case: &Case) -> MeshContext {
             MeshGatewayRoute {
                 id: "web__database".to_owned(),
                 caller: "web".to_owned(),
+                caller_in_cluster: None,
                 gateway: "gateway".to_owned(),
+                gateway_in_cluster: None,
+                gateway_host: None,
                 address: at(6),
                 port: 20_000,
                 security,
@@ -357,7 +360,10 @@ fn mesh(target: &Target, address: IpAddr, case: &Case) -> MeshContext {
             MeshGatewayRoute {
                 id: "web__server".to_owned(),
                 caller: "web".to_owned(),
+                caller_in_cluster: None,
                 gateway: "gateway".to_owned(),
+                gateway_in_cluster: None,
+                gateway_host: None,
                 address: at(6),
                 port: 20_002,
                 security,

@@ -14,7 +14,7 @@ use crate::render::{
 };
 
 /// Protocols that proxies of a mesh tell apart by the host name of a request.
-const HTTP: [&str; 3] = ["http1", "http2", "grpc"];
+pub(crate) const HTTP: [&str; 3] = ["http1", "http2", "grpc"];
 /// Name of the file with the root certificate in the folder of a test bed.
 pub(crate) const ROOT_CERTIFICATE: &str = "root-cert.pem";
 
@@ -53,7 +53,7 @@ pub(super) fn mesh(
             continue;
         }
         add_service(&mut services, mesh, topology, route, (listeners, inputs))?;
-        gateway_routes.extend(through_gateway(mesh, topology, route, listeners)?);
+        gateway_routes.extend(through_gateway(mesh, topology, route, (listeners, inputs))?);
     }
     Ok(Some(MeshContext {
         security: mesh.security,
@@ -78,11 +78,13 @@ fn check_installed(mesh: &Mesh, topology: &Topology) -> Result<(), LabError> {
     for route in topology.routes.iter().filter(is_started) {
         let called = find(topology, &route.to)?;
         let is_one_of_several = stem(&route.to) != route.to;
-        if is_one_of_several && HTTP.contains(&route.protocol.as_str()) {
+        let is_http = HTTP.contains(&route.protocol.as_str());
+        if is_one_of_several && is_http {
             let what = format!("several instances that {} calls over HTTP", route.from);
             return Err(refused(what, "use one"));
         }
-        if let Some(host) = &called.host {
+        // Else its name is that of its Service.
+        if let Some(host) = called.host.as_ref().filter(|_| is_http) {
             let what = format!("{}, which is called by the name {host},", route.to);
             return Err(refused(what, "leave the name out"));
         }
@@ -203,7 +205,7 @@ fn through_gateway(
     mesh: &Mesh,
     topology: &Topology,
     route: &Route,
-    listeners: &Listeners,
+    (listeners, inputs): (&Listeners, &LayoutInputs<'_>),
 ) -> Result<Option<MeshGatewayRoute>, LabError> {
     let Some((position, name)) = gateway(mesh, topology, route) else {
         return Ok(None);
@@ -213,16 +215,23 @@ fn through_gateway(
     let (Some(listen), Some(next), Some(called)) = (at(position), at(position + 1), at(end)) else {
         return Ok(None);
     };
+    let service = |name: &str| inputs.service_of(topology, name);
+    let in_cluster = |name: &str| service(name).map(|service| service.name.clone());
+    let host = |name: &str| service(name).map(|service| service.host.clone());
+    let own_host = find(topology, &route.to)?.host.clone();
     Ok(Some(MeshGatewayRoute {
         id: edge_id(&format!("{}->{}", route.from, route.to)),
         caller: find(topology, &route.from)?.pod.clone(),
+        caller_in_cluster: in_cluster(&route.from),
         gateway: name.to_owned(),
+        gateway_in_cluster: in_cluster(name),
+        gateway_host: host(name),
         address: listen.address,
         port: listen.port,
         security: listen.security,
         service: route.to.clone(),
         part: stem(&route.to).to_owned(),
-        hostname: find(topology, &route.to)?.host.clone(),
+        hostname: host(&route.to).or(own_host),
         service_address: called.address,
         service_port: called.port,
         next_address: next.address,
