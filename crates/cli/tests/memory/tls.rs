@@ -66,7 +66,7 @@ fn is_found_out(serve: impl Fn(TcpStream) -> io::Result<()> + Send + Sync + 'sta
         "--count",
         "1",
         "--timeout",
-        "20s",
+        "60s",
     ];
     let outcomes = survives(&format!("https://{address}/"), &how);
     assert!(says(&outcomes, words), "{outcomes:?}");
