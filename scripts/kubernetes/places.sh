@@ -28,8 +28,8 @@ not_built() {
 
 # Nodes are in the range for benchmarks (RFC 2544), which no network of a machine uses: the third byte is the cluster's, the last one the node's.
 network=198.18
-# Between two clusters: the third byte is that of the later one.
-cables=198.19
+# Devices between two clusters: the third byte is that of the later one.
+peering=198.19
 # Pods: the third byte is the node's.
 pods_of() { echo "10.$((100 + $1))"; } # SLOT
 

@@ -128,14 +128,7 @@ pub(crate) fn service(run: &str, pod: &PodInMesh) -> Option<Value> {
     let ports: Vec<Value> = pod
         .ports
         .iter()
-        .map(|(port, protocol)| {
-            let word = match protocol.as_str() {
-                "http1" => "http",
-                "http2" | "grpc" | "https" | "tls" => protocol,
-                _ => "tcp",
-            };
-            json!({"name": format!("{word}-{port}"), "port": port})
-        })
+        .map(|(port, protocol)| json!({"name": format!("{protocol}-{port}"), "port": port}))
         .collect();
     (!ports.is_empty()).then(|| {
         json!({

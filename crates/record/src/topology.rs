@@ -276,7 +276,7 @@ impl SiteLink {
     pub fn in_words(&self) -> String {
         let [one, other] = &self.between;
         if self.between_clusters {
-            return format!("{one}–{other} as between their clusters");
+            return format!("{one}–{other} not emulated, between clusters");
         }
         let period = |ns| Period(Duration::from_nanos(ns));
         let mut words = format!("{one}–{other} {}", period(self.round_trip_ns()));

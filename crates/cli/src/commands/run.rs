@@ -1,6 +1,5 @@
 //! `tare run`: measures an experiment, prints the result and writes the report.
 
-use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -12,7 +11,6 @@ use tare_experiment::catalog::Catalog;
 use tare_experiment::def::MeshDef;
 use tare_experiment::estimate::StartupTimes;
 use tare_experiment::problem::{hint, list};
-use tare_experiment::resolve::SitesAt;
 use tare_kubernetes::{Cluster, ClusterOptions, InstalledMesh};
 use tare_lab::doctor::OtherPrograms;
 use tare_lab::fetch::Fetcher;
@@ -226,13 +224,14 @@ pub(super) fn environment(
     match place.environment {
         EnvironmentKind::Local => return Ok(Local::new(options)?),
         EnvironmentKind::Kubernetes => {
+            let mesh = installed_mesh(plan, args)?;
             for (context, _) in &contexts {
                 providers.push(Box::new(Cluster::start(ClusterOptions {
                     context: context.clone(),
                     image: place.image.clone(),
                     tare: tare.clone(),
                     redirects: plan.redirects(),
-                    mesh: installed_mesh(plan, args)?,
+                    mesh: mesh.clone(),
                     load_nodes: place.load_nodes.clone().map(|labels| labels.0),
                     part_nodes: place.part_nodes.clone().map(|labels| labels.0),
                     load_cores: place.load_cores,
@@ -255,13 +254,10 @@ fn check_sites(plan: &Plan, place: &EnvironmentArgs) -> anyhow::Result<()> {
     if !plan.site_links.iter().any(|link| link.between_clusters) {
         return Ok(());
     }
-    let known: BTreeMap<String, String> = match place.sites() {
-        SitesAt::Here => BTreeMap::new(),
-        SitesAt::Clusters(known) => known,
-    };
+    let is_named = |site: &String| place.site_contexts.iter().any(|one| one.site == *site);
     let arms = plan.arms.iter().filter(|arm| arm.requires.is_none());
     let mut sites = arms.flat_map(|arm| arm.topology.pods.iter().map(|pod| &pod.site));
-    match sites.find(|site| !known.contains_key(*site)) {
+    match sites.find(|site| !is_named(site)) {
         None => Ok(()),
         Some(site) => Err(bad_input(format!(
             "the site {site} of this run is at a cluster: add --environment kubernetes and --site {site}=CONTEXT, as when it was begun"

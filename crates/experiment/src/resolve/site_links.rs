@@ -15,8 +15,8 @@ const ONE_WAY_NS_MAX: u64 = 10_000_000_000;
 /// Least size of a queue: a hundred packets of 1500 bytes.
 const QUEUE_BYTES_MIN: u64 = 150_000;
 /// Note on sites at clusters.
-pub(super) const BETWEEN_CLUSTERS: &str = "The distances between sites are those between their clusters, as measured: those that the experiment \
-     states, also in names of its arms, were not made.";
+pub(super) const BETWEEN_CLUSTERS: &str = "Links between sites are not emulated: round trips are those between the clusters, as measured, \
+     whatever the experiment and the names of its arms say.";
 /// Site of all pods if the experiment has no sites.
 const SITE: &str = "here";
 

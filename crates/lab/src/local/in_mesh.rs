@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use tare_record::topology::{Security, Topology};
 
-use super::layout::{HTTP, Layout, PodService};
+use super::layout::{Layout, PodService, port_protocol};
 use super::pods::{MeshPods, Network};
 use crate::LabError;
 use crate::environment::TestBedPlan;
@@ -83,20 +83,18 @@ pub(super) fn of_pods(
         all.objects = objects;
         for called in context.mesh.iter().flat_map(|mesh| &mesh.services) {
             if let Some(pod) = all.pods.get_mut(&called.pod) {
-                let ports = called.ports.iter();
-                pod.ports
-                    .extend(ports.map(|port| (port.port, port.protocol.clone())));
+                // The sidecars encrypt, not their callers.
+                pod.ports.extend(called.ports.iter().map(|port| {
+                    let protocol = port_protocol(&port.protocol, Security::Plaintext);
+                    (port.port, protocol.to_owned())
+                }));
             }
         }
         for route in context.mesh.iter().flat_map(|mesh| &mesh.gateway_routes) {
             let mut parts = plan.topology.parts();
             let gateway = parts.find(|part| part.name == route.gateway);
             if let Some(pod) = gateway.and_then(|gateway| all.pods.get_mut(&gateway.pod)) {
-                let protocol = match (route.security, HTTP.contains(&&*route.protocol)) {
-                    (Security::Mtls, true) => "https",
-                    (Security::Mtls, false) => "tls",
-                    _ => &route.protocol,
-                };
+                let protocol = port_protocol(&route.protocol, route.security);
                 pod.ports.insert(route.port, protocol.to_owned());
             }
         }

@@ -24,7 +24,7 @@ use crate::certificates::spiffe;
 use crate::environment::TestBedPlan;
 use crate::render::{Context, Listen, Login, Peer};
 
-pub(crate) use mesh::{HTTP, ROOT_CERTIFICATE};
+pub(crate) use mesh::{ROOT_CERTIFICATE, port_protocol};
 pub(crate) use names::{Names, hosts_file};
 pub(crate) use redirect::redirected_pods;
 

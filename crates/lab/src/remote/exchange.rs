@@ -20,6 +20,8 @@ use crate::keeper::lock;
 
 /// Timeout of a reply, beside what the order takes; connections that are cut meanwhile are made again.
 pub(super) const ANSWER_LIMIT: Duration = Duration::from_secs(10);
+/// Stands for the run keeper where pods are named.
+const RUN_KEEPER: &str = "";
 /// Interval of looking for what is gone.
 pub(super) const LOOK: Duration = Duration::from_millis(200);
 
@@ -40,8 +42,6 @@ pub(super) struct State {
     pub channels: BTreeMap<u64, String>,
     /// Replies that are waited for, by request; with the pod that was asked.
     pub replies: BTreeMap<u64, (String, Option<Reply>)>,
-    /// Measured round trips, by request.
-    pub round_trips: BTreeMap<u64, RoundTrips>,
     pub joined: BTreeSet<String>,
     pub lost: BTreeMap<String, String>,
 }
@@ -98,13 +98,17 @@ impl Exchange {
 
     /// Sends an order; its number.
     pub(crate) fn order(&self, pod: &str, order: PodOrder, bytes: &[u8]) -> Result<u64, NotDone> {
+        self.request(pod, |id| pack(&ToPod::Request { id, order }, bytes))
+    }
+
+    /// Sends a message that will be replied to; its number.
+    fn request(&self, pod: &str, message: impl FnOnce(u64) -> Vec<u8>) -> Result<u64, NotDone> {
         let mut state = lock(&self.state);
         state.last_id += 1;
         let id = state.last_id;
         state.replies.insert(id, (pod.to_owned(), None));
         drop(state);
-        let request = pack(&ToPod::Request { id, order }, bytes);
-        let sent = self.peer.send(of_pod(pod, &request));
+        let sent = self.peer.send(of_pod(pod, &message(id)));
         sent.map_err(|why| NotDone::Gone(LabError::RunKeeperGone { why }))?;
         Ok(id)
     }
@@ -152,36 +156,12 @@ impl Exchange {
     }
 
     /// Has the run keeper measure round trips to an address on which somebody listens.
-    pub(super) fn round_trips(
-        &self,
-        to: SocketAddr,
-        count: u32,
-        limit: Duration,
-    ) -> Result<RoundTrips, LabError> {
-        let gone = |why| LabError::RunKeeperGone { why };
-        let mut state = lock(&self.state);
-        state.last_id += 1;
-        let id = state.last_id;
-        drop(state);
-        let order = RunOrder::RoundTrips { id, to, count };
-        let sent = self.peer.send(of_pod("", &pack(&order, &[])));
-        sent.map_err(gone)?;
-        let deadline = Instant::now() + limit + self.silence;
-        let mut state = lock(&self.state);
-        loop {
-            if let Some(trips) = state.round_trips.remove(&id) {
-                return Ok(trips);
-            }
-            let late = || {
-                let is_late = Instant::now() >= deadline;
-                is_late.then(|| String::from("it did not answer in time"))
-            };
-            if let Some(why) = self.peer.ended().or_else(late) {
-                return Err(gone(why));
-            }
-            let waited = self.changed.wait_timeout(state, LOOK);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
+    pub(super) fn round_trips(&self, to: SocketAddr, count: u32) -> Result<RoundTrips, LabError> {
+        let order = |id| pack(&RunOrder::RoundTrips { id, to, count }, &[]);
+        let id = self.request(RUN_KEEPER, order)?;
+        let (trips, _) = self.reply(id, ANSWER_LIMIT)?;
+        serde_json::from_value(trips)
+            .map_err(|error| LabError::Keeper(format!("the run keeper replied nonsense: {error}")))
     }
 
     /// A socket whose other end is joined with a channel to a pod.
@@ -232,13 +212,10 @@ impl Exchange {
             let mut state = lock(&self.state);
             match unpack(inner)?.0 {
                 RunEvent::Joined { pod } => drop(state.joined.insert(pod)),
-                RunEvent::RoundTrips {
-                    id,
-                    sent,
-                    answered_ns,
-                } => {
-                    let trips = RoundTrips::from_durations(sent, answered_ns);
-                    state.round_trips.insert(id, trips);
+                RunEvent::Reply { id, result } => {
+                    if let Some((_, reply)) = state.replies.get_mut(&id) {
+                        *reply = Some((Ok(result), Vec::new()));
+                    }
                 }
                 RunEvent::Lost { pod, why } => {
                     let is_of_it = |(number, of): (&u64, &String)| (*of == pod).then_some(*number);

@@ -555,28 +555,33 @@ impl Host for RemoteHost {
                 instances.push(ObservedInstance::injected("sidecar", "sidecar", ""));
             }
             let place = self.place(&pod);
-            let (exchange, provider) = (Arc::clone(&place.exchange), Arc::clone(&place.provider));
-            all.push((pod, instances, exchange, provider));
+            let (node, exchange) = (
+                lock(&place.provider).node(&pod),
+                Arc::clone(&place.exchange),
+            );
+            let elsewhere = ObservedElsewhere {
+                pod,
+                node,
+                exchange,
+            };
+            all.push((elsewhere, instances));
         }
         Box::new(move || {
             let mut begun = Vec::new();
-            for (pod, instances, exchange, provider) in all {
+            for (elsewhere, instances) in all {
+                let ObservedElsewhere { pod, exchange, .. } = &elsewhere;
                 let order = PodOrder::Observe {
                     instances,
                     pod: pod.rsplit('/').next().unwrap_or_default().to_owned(),
                 };
-                begun.push((exchange.order(&pod, order, &[])?, pod, exchange, provider));
+                let id = exchange.order(pod, order, &[])?;
+                begun.push((id, elsewhere));
             }
             let own = LocalObservation::start(vec![conductor], Vec::new(), None)?;
             let mut pods = Vec::new();
-            for (id, pod, exchange, provider) in begun {
-                exchange.reply(id, ANSWER_LIMIT)?;
-                let node = lock(&provider).node(&pod);
-                pods.push(ObservedElsewhere {
-                    pod,
-                    node,
-                    exchange,
-                });
+            for (id, elsewhere) in begun {
+                elsewhere.exchange.reply(id, ANSWER_LIMIT)?;
+                pods.push(elsewhere);
             }
             Ok(Box::new(RemoteObservation {
                 own,

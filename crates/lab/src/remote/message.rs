@@ -150,12 +150,8 @@ pub(crate) enum RunEvent {
     Joined { pod: String },
     /// It is gone.
     Lost { pod: String, why: String },
-    /// Durations of the round trips that were answered, by the number of the order.
-    RoundTrips {
-        id: u64,
-        sent: u64,
-        answered_ns: Vec<u64>,
-    },
+    /// The reply to an order to itself.
+    Reply { id: u64, result: Value },
 }
 
 /// A message of an object and bytes.

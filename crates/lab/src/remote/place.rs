@@ -19,8 +19,6 @@ use crate::keeper::lock;
 
 /// Round trips between two places.
 const ROUND_TRIPS: u32 = 100;
-/// Timeout of all of them.
-const ROUND_TRIP_LIMIT: Duration = Duration::from_secs(20);
 
 /// Where pods come from, and who passes orders on to them.
 pub(super) struct Place {
@@ -128,9 +126,7 @@ pub(super) fn between(one: &Place, other: &Place) -> Result<RoundTrips, LabError
         )));
     }
     let measured = |from: &Place, to: &Place| {
-        let trips = from
-            .exchange
-            .round_trips(to.address, ROUND_TRIPS, ROUND_TRIP_LIMIT)?;
+        let trips = from.exchange.round_trips(to.address, ROUND_TRIPS)?;
         match trips.answered {
             0 => Err(LabError::Cluster(format!(
                 "pods at {} do not reach pods at {}: sites need a network in which the pods of all clusters reach each other by their addresses",

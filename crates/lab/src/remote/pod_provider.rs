@@ -56,7 +56,7 @@ pub struct PodInMesh {
     pub name: String,
     /// Its service account, which its identity states.
     pub account: String,
-    /// Ports of its Service with their protocols; none: nobody calls it.
+    /// Ports of its Service with their application protocols (`http`, `tls`, `tcp`); none: nobody calls it.
     pub ports: BTreeMap<u16, String>,
     /// Proxy that the mesh must inject.
     pub proxy: Option<InjectedProxy>,

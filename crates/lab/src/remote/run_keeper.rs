@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustls::ServerConfig;
 use serde::{Deserialize, Serialize};
+use tare_net::link::RoundTrips;
 
 use super::clock;
 use super::connection::Peer;
@@ -113,8 +114,8 @@ pub fn run_keeper_main(config: &RunKeeperConfig) -> Result<(), LabError> {
     Ok(())
 }
 
-/// Tries, and the durations of connections that were made: one round trip each.
-fn round_trips(to: SocketAddr, count: u32) -> (u64, Vec<u64>) {
+/// Connects again and again: each connection takes a round trip.
+fn round_trips(to: SocketAddr, count: u32) -> RoundTrips {
     let (mut sent, mut answered) = (0, Vec::new());
     let deadline = Instant::now() + ROUND_TRIPS_LIMIT;
     while sent < u64::from(count) && Instant::now() < deadline {
@@ -125,7 +126,7 @@ fn round_trips(to: SocketAddr, count: u32) -> (u64, Vec<u64>) {
         }
         process::pause(ROUND_TRIP_PAUSE);
     }
-    (sent, answered)
+    RoundTrips::from_durations(sent, answered)
 }
 
 impl RunKeeper {
@@ -185,12 +186,9 @@ impl RunKeeper {
         if name.is_empty() {
             match unpack(inner) {
                 Ok((RunOrder::RoundTrips { id, to, count }, _)) => {
-                    let (sent, answered_ns) = round_trips(to, count);
-                    self.tell(&RunEvent::RoundTrips {
-                        id,
-                        sent,
-                        answered_ns,
-                    });
+                    let result = serde_json::to_value(round_trips(to, count));
+                    let result = result.unwrap_or_default();
+                    self.tell(&RunEvent::Reply { id, result });
                 }
                 Err(_) => unreadable(),
             }

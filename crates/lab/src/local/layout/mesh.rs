@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use tare_record::topology::{InstanceRole, Mesh, Route, Topology};
+use tare_record::topology::{InstanceRole, Mesh, Route, Security, Topology};
 
 use super::names::Names;
 use super::{LayoutInputs, Listeners, chain, find, stem};
@@ -14,9 +14,20 @@ use crate::render::{
 };
 
 /// Protocols that proxies of a mesh tell apart by the host name of a request.
-pub(crate) const HTTP: [&str; 3] = ["http1", "http2", "grpc"];
+const HTTP: [&str; 3] = ["http1", "http2", "grpc"];
 /// Name of the file with the root certificate in the folder of a test bed.
 pub(crate) const ROOT_CERTIFICATE: &str = "root-cert.pem";
+
+/// Application protocol of a port, as meshes know it by the name of a Service's port.
+pub(crate) fn port_protocol(protocol: &str, security: Security) -> &str {
+    match (HTTP.contains(&protocol), security) {
+        (true, Security::Mtls) => "https",
+        (true, _) if protocol == "http1" => "http",
+        (true, _) => protocol,
+        (false, Security::Mtls) => "tls",
+        (false, _) => "tcp",
+    }
+}
 
 /// The mesh of a topology.
 pub(super) fn mesh(
