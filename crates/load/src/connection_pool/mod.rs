@@ -179,6 +179,13 @@ impl<C: ConnectionState, X: Copy> ConnectionPool<C, X> {
         next
     }
 
+    /// Leaves a connection out of the free ones until `next_waiting` is asked for it.
+    #[cold]
+    pub fn reserve(&mut self, at: u32) {
+        self.free.retain(|&free| free != at);
+        self.slot(at).queued = false;
+    }
+
     /// Registers the timeout of an exchange started at `begun_ns`.
     #[inline]
     pub fn watch(&mut self, begun_ns: u64, out: &mut impl Outlet) {

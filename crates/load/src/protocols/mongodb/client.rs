@@ -221,7 +221,10 @@ impl PooledProtocol for Mongodb {
 
     fn after_open(&mut self, at: u32, out: &mut impl Outlet) {
         match self.preload {
-            Preload::Waiting => self.next_preload(at, out),
+            Preload::Waiting => {
+                self.pool.reserve(at);
+                self.next_preload(at, out);
+            }
             Preload::Running { .. } | Preload::Done => self.offer(at, out),
         }
     }
