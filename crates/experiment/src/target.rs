@@ -390,6 +390,9 @@ pub struct InjectedDef {
     /// Annotations of the pod, each value a template; those that render to nothing are left out.
     #[serde(default)]
     pub annotations: BTreeMap<String, String>,
+    /// Annotations of the Service of a pod with such a proxy, each value a template; those that render to nothing are left out.
+    #[serde(default)]
+    pub service_annotations: BTreeMap<String, String>,
     /// Template in the target folder with the objects of an arm: YAML documents, in the namespace of the run.
     pub objects: Option<String>,
     /// How a proxy shows that it knows what its pod calls.

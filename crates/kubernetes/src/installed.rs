@@ -35,6 +35,8 @@ pub struct InstalledMesh {
     pub container: String,
     /// Labels of an injected pod.
     pub labels: BTreeMap<String, String>,
+    /// Annotations that all injected pods have.
+    pub annotations: BTreeMap<String, String>,
 }
 
 /// The control plane of a cluster's mesh.
@@ -157,7 +159,8 @@ impl InstalledMesh {
             proxy: Some(InjectedProxy {
                 container: self.container.clone(),
                 labels: own.chain(labels.clone()).collect(),
-                annotations: BTreeMap::new(),
+                annotations: self.annotations.clone(),
+                service_annotations: BTreeMap::new(),
             }),
             ..PodInMesh::default()
         }
@@ -168,7 +171,7 @@ impl InstalledMesh {
         container_image(pod, &self.container).ok_or_else(|| {
             let name = pod["metadata"]["name"].as_str().unwrap_or_default();
             LabError::Cluster(format!(
-                "{name} got no container {}: its labels ask {} for one, but no webhook has added it; see `kubectl get \
+                "{name} got no container {}: its labels and annotations ask {} for one, but no webhook has added it; see `kubectl get \
                  mutatingwebhookconfigurations` and the logs of its control plane",
                 self.container, self.title
             ))
@@ -234,6 +237,7 @@ mod tests {
             resources: Vec::new(),
             container: String::from("istio-proxy"),
             labels: BTreeMap::new(),
+            annotations: BTreeMap::new(),
         }
     }
 

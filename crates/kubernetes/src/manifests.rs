@@ -131,10 +131,11 @@ pub(crate) fn service(run: &str, pod: &PodInMesh) -> Option<Value> {
         .map(|(port, protocol)| json!({"name": format!("{protocol}-{port}"), "port": port}))
         .collect();
     (!ports.is_empty()).then(|| {
+        let annotations = pod.proxy.as_ref().map(|proxy| &proxy.service_annotations);
         json!({
             "apiVersion": "v1",
             "kind": "Service",
-            "metadata": {"name": pod.name, "namespace": run, "labels": {RUN: run}},
+            "metadata": {"name": pod.name, "namespace": run, "labels": {RUN: run}, "annotations": annotations},
             "spec": {"selector": {RUN: run, POD: pod.name}, "ports": ports},
         })
     })

@@ -200,6 +200,8 @@ pub struct InjectedProxy {
     pub labels: BTreeMap<String, String>,
     /// Annotations of the pod.
     pub annotations: BTreeMap<String, String>,
+    /// Annotations of its Service.
+    pub service_annotations: BTreeMap<String, String>,
 }
 
 /// Renders what a pod must say so that a proxy is injected into it, and the objects of the arm.
@@ -239,6 +241,7 @@ pub fn injected_proxy(
         container: def.container.clone(),
         labels: texts(&def.labels)?,
         annotations: texts(&def.annotations)?,
+        service_annotations: texts(&def.service_annotations)?,
     };
     Ok((proxy, objects))
 }

@@ -310,6 +310,10 @@ pub(super) fn as_installed(
     if has_gateways {
         installed.resources.extend(installed.gateway_resources);
     }
+    // The others have templates: they are of a pod.
+    let is_template = |value: &str| value.contains("{{") || value.contains("{%");
+    let mut annotations = injected.annotations;
+    annotations.retain(|_, value| !is_template(value));
     Ok(Some(InstalledMesh {
         title: def.title,
         selector: installed.control_plane,
@@ -320,6 +324,7 @@ pub(super) fn as_installed(
         resources: installed.resources,
         container: injected.container,
         labels: injected.labels,
+        annotations,
     }))
 }
 

@@ -40,7 +40,7 @@ pub struct MeshDef {
     pub detected: Vec<DetectedForm>,
     /// Folder of objects below that of a control plane's instance, for a control plane that watches one.
     pub objects: Option<String>,
-    /// What results must say about it, sentences for the report.
+    /// What results must say about it with a control plane of the run's own, sentences for the report.
     #[serde(default)]
     pub notes: Vec<String>,
 }
@@ -68,6 +68,9 @@ pub struct InstalledDef {
     pub control_plane: String,
     /// Label of these pods with their revision, which injected pods need as well unless it is `default`.
     pub revision: Option<String>,
+    /// Security that its proxies can have between them. Default: both.
+    #[serde(default = "any_security")]
+    pub security: Vec<HopSecurity>,
     /// Page with the statistics of a process of its control plane, as Prometheus' client libraries name them; `{{ address }}` is the
     /// address of its pod. Read from pods with a sidecar.
     pub metrics: Option<String>,
@@ -80,6 +83,13 @@ pub struct InstalledDef {
     /// How the identities end that its proxies state to the called part, by the role of the caller's proxy; `{pod}` is its pod.
     #[serde(default)]
     pub identities: BTreeMap<InstanceRole, String>,
+    /// What results must say about it, sentences for the report.
+    #[serde(default)]
+    pub notes: Vec<String>,
+}
+
+fn any_security() -> Vec<HopSecurity> {
+    vec![HopSecurity::Plaintext, HopSecurity::Mtls]
 }
 
 /// A mesh in an arm: by name, with sidecars beside all parts, mTLS between them, and redirected traffic; or with what differs.

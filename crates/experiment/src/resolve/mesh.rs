@@ -108,9 +108,11 @@ pub(super) fn notes(scope: &Scope<'_>, arms: &[Arm]) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
     for mesh in arms.iter().filter_map(|arm| arm.topology.mesh.as_ref()) {
         let def = scope.catalog.mesh(&mesh.name).ok().flatten();
-        // They are about the run's own.
-        let def = def.filter(|_| !mesh.installed);
-        for note in def.into_iter().flat_map(|def| def.notes) {
+        let of_mesh = def.map(|def| match mesh.installed {
+            true => def.installed.map(|installed| installed.notes),
+            false => Some(def.notes),
+        });
+        for note in of_mesh.flatten().unwrap_or_default() {
             if !notes.contains(&note) {
                 notes.push(note);
             }
@@ -316,8 +318,15 @@ impl TopologyBuilder<'_, '_> {
     ) {
         let title = &def.title;
         let mut lack = |what: String| drafts.lack(format!("{title} of the run's own ({what})"));
-        if def.installed.is_none() {
-            lack(String::from("one of the cluster cannot be used"));
+        match &def.installed {
+            None => lack(String::from("one of the cluster cannot be used")),
+            Some(installed) => {
+                let security = with.and_then(|with| with.security);
+                let security = security.unwrap_or(HopSecurity::Mtls);
+                if !installed.security.contains(&security) {
+                    lack(String::from("traffic between sidecars without mTLS"));
+                }
+            }
         }
         if with.and_then(|with| with.replicas).is_some_and(|n| n > 1) {
             lack(String::from("replicas"));

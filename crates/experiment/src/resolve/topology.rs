@@ -109,8 +109,9 @@ impl TopologyBuilder<'_, '_> {
                     (!lacking.is_empty()).then(|| crate::problem::list(lacking))
                 })
                 .or_else(|| {
-                    let mut started = drafts.started();
-                    started.find_map(|draft| {
+                    let started = drafts.started();
+                    let mut own = started.filter(|draft| !topology.is_injected(&draft.name));
+                    own.find_map(|draft| {
                         let where_to_get = self.scope.absent.get(&draft.target)?;
                         Some(format!("the software of {}: {where_to_get}", draft.target))
                     })

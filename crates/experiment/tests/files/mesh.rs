@@ -1,5 +1,7 @@
 //! Meshes: their sidecars, gateways and control planes in an arm, and what is said about one that cannot be.
 
+use std::collections::BTreeMap;
+
 use tare_experiment::resolve::{ControlPlane, ResolveOptions};
 use tare_record::plan::Form;
 use tare_record::topology::{InstanceRole, Interception, Security};
@@ -191,6 +193,21 @@ fn sidecars_of_a_clusters_mesh_are_instances_that_nothing_starts() {
 }
 
 #[test]
+fn a_proxy_that_the_cluster_injects_need_not_be_on_this_machine() {
+    let [own, injected] = [ControlPlane::Own, ControlPlane::Installed].map(|control_plane| {
+        let absent = BTreeMap::from([(String::from("istio-proxy"), String::from("nowhere"))]);
+        let choices = ResolveOptions {
+            control_plane,
+            absent,
+            ..ResolveOptions::new(Form::Full, vec![0, 1])
+        };
+        plan_with(GOOD, &choices).unwrap().arms[1].requires.clone()
+    });
+    assert!(own.unwrap().contains("the software of istio-proxy"));
+    assert_eq!(injected, None);
+}
+
+#[test]
 fn what_a_clusters_control_plane_cannot_be_told_needs_one_of_the_run() {
     let via = |hops: &str| format!("mesh: istio\n    via: {{\"client->server\": [{hops}]}}");
     let gateway = "{hop: gateway, proxy: istio, security: mtls}";
@@ -208,7 +225,15 @@ fn what_a_clusters_control_plane_cannot_be_told_needs_one_of_the_run() {
             Some("settings: access_log"),
         ),
         ("mesh: {use: istio, replicas: 2}", Some("replicas")),
-        ("mesh: linkerd", Some("cannot be used")),
+        ("mesh: linkerd", None),
+        (
+            "mesh: {use: linkerd, security: plaintext}",
+            Some("without mTLS"),
+        ),
+        (
+            "mesh: {use: linkerd, settings: {http2_between: false}}",
+            Some("settings: http2_between"),
+        ),
         (&one, None),
         (&two, Some("a hop behind a gateway")),
     ] {
@@ -223,6 +248,15 @@ fn what_a_clusters_control_plane_cannot_be_told_needs_one_of_the_run() {
             ),
         }
     }
+}
+
+#[test]
+fn results_with_a_mesh_that_no_test_has_on_a_cluster_say_so() {
+    let linkerd = changed(GOOD, "mesh: istio", "mesh: linkerd");
+    let notes = with_installed(&linkerd).notes;
+    assert!(notes[0].contains("No test of Tare"), "{notes:?}");
+    let own = resolved(&linkerd, Form::Full).notes;
+    assert!(own.iter().all(|note| !notes.contains(note)), "{own:?}");
 }
 
 #[test]

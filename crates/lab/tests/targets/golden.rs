@@ -57,7 +57,9 @@ fn expected_files(target: &Target) -> BTreeMap<PathBuf, String> {
 
 /// What the mesh of a cluster is told, with a Service for each called instance.
 fn injected(target: &Target, context: &mut Context) -> String {
+    let pod = context.pod.clone();
     for service in context.mesh.iter_mut().flat_map(|mesh| &mut mesh.services) {
+        service.pod.clone_from(&pod);
         let name = format!("{}-1", service.name);
         service.hostname = Some(format!("{name}.tare-run.svc.cluster.local"));
         service.in_cluster = Some(name);
@@ -74,8 +76,12 @@ fn injected(target: &Target, context: &mut Context) -> String {
         route.hostname = host(&route.service);
     }
     let (proxy, objects) = injected_proxy(target, context).unwrap();
-    let told =
-        json!({"labels": proxy.labels, "annotations": proxy.annotations, "objects": objects});
+    let told = json!({
+        "labels": proxy.labels,
+        "annotations": proxy.annotations,
+        "service": {"annotations": proxy.service_annotations},
+        "objects": objects,
+    });
     let probe = render_injected(target, context).unwrap().probe;
     format!(
         "{}\n{probe:?}\n",

@@ -198,7 +198,7 @@ pub(super) fn exempt(
     Ok(())
 }
 
-/// Hands the redirect rules of a pod over to its sidecar, where that sets them itself.
+/// Hands the redirect rules of a pod over to its sidecar, where that sets them itself, or to the mesh that injects it.
 pub(super) fn own_rules(
     topology: &Topology,
     contexts: &mut [Context],
@@ -210,14 +210,15 @@ pub(super) fn own_rules(
             continue;
         }
         let target = &find(topology, &context.name)?.target;
+        let is_injected = topology.is_injected(&context.name);
         let own = |needs: &Needs| needs.redirect_rules == RedirectSetup::Own;
-        if !inputs.needs.get(target).is_some_and(own) {
+        if !is_injected && !inputs.needs.get(target).is_some_and(own) {
             continue;
         }
         let Some(mut rules) = redirections.pods.remove(&context.pod) else {
             continue;
         };
-        if topology.is_injected(&context.name) {
+        if is_injected {
             only_by_port(context, &mut rules)?;
         }
         let list = |all: Vec<String>| all.join(",");

@@ -358,6 +358,9 @@ fn callers_in_the_mesh_of_a_cluster_call_a_service() {
     let left_out = of(&layout, "server-sidecar").redirect.clone().unwrap();
     assert_eq!(left_out.ports, past.port.to_string());
     assert!(redirected_pods(&plan.topology).unwrap().is_empty());
+    // Nor for a proxy whose rules Tare sets on one machine.
+    let layout = placed_by(&plan, (Redirect::Possible, 9), Needs::default(), &services).unwrap();
+    assert!(layout.redirects.is_empty(), "{:?}", layout.redirects);
 }
 
 #[test]
