@@ -32,7 +32,7 @@ const PEAK_BYTES_MAX: u64 = 200_000_000;
 const KILL_BYTES: u64 = 1_500_000_000;
 
 /// Far above what any of these loads takes.
-const LIMIT: Duration = Duration::from_secs(90);
+const LIMIT: Duration = Duration::from_secs(30);
 
 /// A server on a port of its own: each connection is served on its own thread until that fails, as it does when the client goes.
 fn server(serve: impl Fn(TcpStream) -> io::Result<()> + Send + Sync + 'static) -> SocketAddr {
