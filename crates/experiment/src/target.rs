@@ -16,7 +16,7 @@ mod version;
 
 pub(crate) use check::check_counter;
 pub use jmx::{Bean, ExportDef, JmxDef, value_pattern};
-use tare_record::counter::CounterDef;
+use tare_record::counter::{CounterDef, is_template};
 use tare_record::topology::{InstanceRole, Interception, Security, Settings};
 use tare_record::units::Period;
 pub use version::{
@@ -397,6 +397,13 @@ pub struct InjectedDef {
     pub objects: Option<String>,
     /// How a proxy shows that it knows what its pod calls.
     pub knows: Option<KnowsDef>,
+}
+
+/// Labels or annotations that are no templates: those of every pod.
+#[must_use]
+pub fn constants(all: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let constant = all.iter().filter(|(_, value)| !is_template(value));
+    constant.map(|(k, v)| (k.clone(), v.clone())).collect()
 }
 
 /// A page of a proxy with a line for each called instance that it knows.

@@ -120,10 +120,14 @@ impl PrometheusSource {
     /// Whether it is read once per route.
     #[must_use]
     pub fn is_per_route(&self) -> bool {
-        self.only
-            .values()
-            .any(|value| value.contains("{{") || value.contains("{%"))
+        self.only.values().any(|value| is_template(value))
     }
+}
+
+/// Whether a text of a target's definition is a template.
+#[must_use]
+pub fn is_template(text: &str) -> bool {
+    text.contains("{{") || text.contains("{%")
 }
 
 /// Numbers in a JSON page.

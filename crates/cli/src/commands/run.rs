@@ -11,6 +11,7 @@ use tare_experiment::catalog::Catalog;
 use tare_experiment::def::MeshDef;
 use tare_experiment::estimate::StartupTimes;
 use tare_experiment::problem::{hint, list};
+use tare_experiment::target::constants;
 use tare_kubernetes::{Cluster, ClusterOptions, InstalledMesh};
 use tare_lab::doctor::OtherPrograms;
 use tare_lab::fetch::Fetcher;
@@ -310,10 +311,6 @@ pub(super) fn as_installed(
     if has_gateways {
         installed.resources.extend(installed.gateway_resources);
     }
-    // The others have templates: they are of a pod.
-    let is_template = |value: &str| value.contains("{{") || value.contains("{%");
-    let mut annotations = injected.annotations;
-    annotations.retain(|_, value| !is_template(value));
     Ok(Some(InstalledMesh {
         title: def.title,
         selector: installed.control_plane,
@@ -322,9 +319,9 @@ pub(super) fn as_installed(
         control_plane: def.control_plane.0,
         proxy: def.proxy.0,
         resources: installed.resources,
+        labels: constants(&injected.labels),
+        annotations: constants(&injected.annotations),
         container: injected.container,
-        labels: injected.labels,
-        annotations,
     }))
 }
 

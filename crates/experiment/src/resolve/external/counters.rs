@@ -1,7 +1,7 @@
 //! Counters of external parts: pages that they serve, and JMX metrics that their target names.
 
 use regex::Regex;
-use tare_record::counter::{CounterDef, CounterSource};
+use tare_record::counter::{CounterDef, CounterSource, is_template};
 use tare_record::external::{ExternalMetrics, USAGE, split};
 use tare_record::load::AddressPolicy;
 use tare_record::name::Name;
@@ -120,7 +120,7 @@ fn source(
             })?;
             &mut page.url
         }
-        CounterSource::Json(page) if page.pointer.contains("{{") => return no_templates(),
+        CounterSource::Json(page) if is_template(&page.pointer) => return no_templates(),
         CounterSource::Json(page) => &mut page.url,
         CounterSource::Jmx(_) | CounterSource::Log(_) | CounterSource::Command(_) => {
             return Err(
