@@ -7,7 +7,7 @@ use crate::counters::HandshakeFailure;
 use crate::protocol::{Next, Protocol, Serve};
 use crate::service::Service;
 use crate::sys;
-use crate::timers::nanos;
+use crate::timers::{self, nanos};
 use crate::transport::{Channel, ReceiveBuffers, Received};
 
 /// Receives, and buffers sent, per turn, so that a busy connection does not starve the others.
@@ -20,8 +20,8 @@ const KEEP_BYTES: usize = 4096;
 /// answers.
 const UNSENT_BYTES_MAX: usize = 256 * 1024;
 
-/// Everything is sent: wait a second for the client to close its side.
-const LINGER: Turn = Turn::WakeAfter(1_000_000_000);
+/// How long a client may take to close its side after everything is sent.
+const LINGER_NS: u64 = 1_000_000_000;
 
 /// What the event loop does with a connection after a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +46,8 @@ enum Phase {
     Waiting,
     /// Reading and sending concurrently.
     Serving(Serve),
-    Lingering,
+    /// Everything is sent, and input is discarded until the client closes its side, up to this time of the monotonic clock.
+    Lingering(u64),
 }
 
 /// Buffers of a worker, shared by its connections.
@@ -70,7 +71,7 @@ pub(crate) struct Connection {
     client_ended: bool,
     /// The protocol's `open` was called, which happens as soon as the transport is ready.
     is_open: bool,
-    /// Capacity of its buffers after its last turn.
+    /// Capacity of its buffers when they were last counted.
     pub held_bytes: usize,
     /// Time of the last activity, for the idle limit.
     pub active_ns: u64,
@@ -95,8 +96,8 @@ impl Connection {
         }
     }
 
-    /// Counts its buffers after a turn; returns whether it must go: the limit of all is exceeded by more than refusals need, and its
-    /// own have grown.
+    /// Counts its buffers; returns whether it must go: the limit of all is exceeded by more than refusals need, and its own have
+    /// grown.
     pub(crate) fn account(&mut self, service: &mut Service) -> bool {
         let was = self.held_bytes;
         self.held_bytes = self.unsent.capacity() + self.protocol.held_bytes();
@@ -131,7 +132,7 @@ impl Connection {
         match self.phase {
             Phase::Reading | Phase::Serving(_) => self.unsent.is_empty() && self.protocol.is_idle(),
             Phase::Sending(_) | Phase::Waiting => false,
-            Phase::Lingering => true,
+            Phase::Lingering(_) => true,
         }
     }
 
@@ -159,7 +160,7 @@ impl Connection {
 
     /// A turn at the requested time.
     pub(crate) fn woken(&mut self, service: &mut Service, scratch: &mut Scratch) -> Turn {
-        if self.transport.is_handshaking() && self.phase != Phase::Lingering {
+        if self.transport.is_handshaking() && !matches!(self.phase, Phase::Lingering(_)) {
             let counters = &service.counters;
             counters.handshake_failure(HandshakeFailure::Timeout);
             return Turn::Drop;
@@ -171,7 +172,7 @@ impl Connection {
                 self.follow(next, service, scratch)
             }
             Phase::Serving(_) => self.serve(Serve::MORE, service, scratch),
-            Phase::Lingering => Turn::Drop,
+            Phase::Lingering(_) => Turn::Drop,
             Phase::Reading | Phase::Sending(_) => Turn::Sleep,
         }
     }
@@ -184,7 +185,7 @@ impl Connection {
         match self.phase {
             Phase::Reading => self.read(service, scratch),
             Phase::Waiting => Turn::Sleep,
-            Phase::Lingering => self.discard(service, scratch),
+            Phase::Lingering(until_ns) => self.discard(until_ns, service, scratch),
             Phase::Serving(serve) => self.serve(serve, service, scratch),
             Phase::Sending(_) if !flushed => Turn::Sleep,
             Phase::Sending(then) => {
@@ -281,7 +282,12 @@ impl Connection {
                 service.counters.received_bytes.add(bytes as u64);
                 let input = &scratch.buffers.input[..bytes];
                 let protocol = &mut self.protocol;
-                ReceiveResult::Next(protocol.receive(input, stamp_ns, service, &mut scratch.out))
+                let next = protocol.receive(input, stamp_ns, service, &mut scratch.out);
+                // A turn receives many times, and the protocol refuses by what is counted.
+                match self.account(service) {
+                    true => ReceiveResult::Turn(Turn::Drop),
+                    false => ReceiveResult::Next(next),
+                }
             }
             Ok(Received::Nothing) => {
                 self.is_drained = true;
@@ -292,10 +298,9 @@ impl Connection {
                 Some(next) => ReceiveResult::Next(next),
                 None => ReceiveResult::Turn(Turn::Drop),
             },
-            // A TLS error: linger, so that the client can read the alert.
+            // A TLS error: the client can read the alert.
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                self.phase = Phase::Lingering;
-                ReceiveResult::Turn(LINGER)
+                ReceiveResult::Turn(self.linger(service, scratch))
             }
             Err(_) => ReceiveResult::Turn(Turn::Drop),
         }
@@ -371,10 +376,11 @@ impl Connection {
                     return Delivered::Turn(Turn::WakeAfter(nanos(delay)));
                 }
                 Next::Close | Next::Serve(_) | Next::Reset => {
-                    // Closing with unread input would reset the connection, and the answer could be lost.
-                    self.phase = Phase::Lingering;
-                    let ended = self.transport.finish().is_err();
-                    return Delivered::Turn(if ended { Turn::Drop } else { LINGER });
+                    let turn = match self.transport.finish() {
+                        Ok(()) => self.linger(service, scratch),
+                        Err(_) => Turn::Drop,
+                    };
+                    return Delivered::Turn(turn);
                 }
             }
         }
@@ -386,18 +392,33 @@ impl Connection {
         Delivered::Turn(Turn::Again)
     }
 
-    fn discard(&mut self, service: &Service, scratch: &mut Scratch) -> Turn {
+    /// Discards input, so that a client that still sends comes to read the answer: closing with unread input would reset the
+    /// connection, and the answer could be lost.
+    fn linger(&mut self, service: &Service, scratch: &mut Scratch) -> Turn {
+        let until_ns = timers::monotonic_ns().saturating_add(LINGER_NS);
+        self.phase = Phase::Lingering(until_ns);
+        // A wake-up that is pending from before would end it.
+        self.wake_ns = None;
+        self.discard(until_ns, service, scratch)
+    }
+
+    fn discard(&mut self, until_ns: u64, service: &Service, scratch: &mut Scratch) -> Turn {
         for _ in 0..MOVES_PER_TURN {
             match self
                 .transport
                 .receive(&mut scratch.buffers, &service.counters)
             {
                 Ok(Received::End) | Err(_) => return Turn::Drop,
-                Ok(Received::Nothing) => return Turn::Sleep,
+                // Already set.
+                Ok(Received::Nothing) if self.wake_ns == Some(until_ns) => return Turn::Sleep,
+                Ok(Received::Nothing) => return Turn::WakeAt(until_ns),
                 Ok(Received::Bytes { .. } | Received::Again) => {}
             }
         }
-        Turn::Again
+        match timers::monotonic_ns() < until_ns {
+            true => Turn::Again,
+            false => Turn::Drop,
+        }
     }
 }
 

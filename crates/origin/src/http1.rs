@@ -286,9 +286,7 @@ impl Http1 {
             service.counters.malformed.add(1);
         }
         service.counters.request(malformed.status());
-        self.stored.clear();
-        self.stored
-            .extend_from_slice(malformed.to_string().as_bytes());
+        self.stored = malformed.to_string().into_bytes();
         let behaviour = Behaviour::of_status(malformed.status());
         let answer = Answer::new(&behaviour, ConnectionPolicy::Close11, false);
         self.begin(answer.stored(self.stored.len(), "text/plain"), service, out);

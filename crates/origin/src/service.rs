@@ -20,7 +20,7 @@ pub(crate) struct Service {
     pub all: AllCounters,
     pub stalls: Arc<Stalls>,
     pub database: SharedDatabase,
-    /// Capacity of the buffers of all connections of the worker, as of their last turns.
+    /// Capacity of the buffers of all connections of the worker, as they were last counted.
     pub held_bytes: usize,
     /// The origin is stopping.
     pub is_ending: bool,

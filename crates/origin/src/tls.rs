@@ -29,6 +29,8 @@ pub(crate) struct Tls {
     pub is_handshaking: bool,
     /// The client has sent close_notify.
     client_ended: bool,
+    /// Nothing more can be decrypted: input is discarded.
+    has_failed: bool,
 }
 
 impl Tls {
@@ -38,6 +40,7 @@ impl Tls {
             session: ServerConnection::new(Arc::clone(server))?,
             is_handshaking: true,
             client_ended: false,
+            has_failed: false,
         })
     }
 
@@ -78,7 +81,7 @@ impl Tls {
     }
 
     fn count_failure(&self, failure: HandshakeFailure, counters: &Counters) {
-        if self.is_handshaking {
+        if self.is_handshaking && !self.has_failed {
             counters.handshake_failure(failure);
         }
     }
@@ -133,12 +136,16 @@ impl Tls {
             self.count_failure(HandshakeFailure::Closed, counters);
             return Ok(Received::End);
         }
+        if self.has_failed {
+            return Ok(Received::Again);
+        }
         let decrypted = self.decrypt(&buffers.cipher[..received.bytes], &mut buffers.input);
         let flushed = self.flush();
         let bytes = match decrypted {
             Ok(bytes) => bytes,
             Err(failure) => {
                 self.count_failure(failure.class(), counters);
+                self.has_failed = true;
                 // The alert is sent, and is the last record.
                 let _ = self.socket.shutdown(Shutdown::Write);
                 return Err(io::ErrorKind::InvalidData.into());

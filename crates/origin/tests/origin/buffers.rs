@@ -16,12 +16,16 @@ const BUFFERS: usize = 4 * MIB;
 const POLL: &str = "GET /metrics HTTP/1.1\r\nHost: o\r\n\r\n";
 
 fn server(protocol: ServerProtocol) -> Server {
+    limited_to(BUFFERS, protocol)
+}
+
+fn limited_to(buffer_bytes_max: usize, protocol: ServerProtocol) -> Server {
     Server::start(OriginOptions {
         protocol,
         workers: 1,
         control: Some("127.0.0.1:0".parse().unwrap()),
         limits: Limits {
-            buffer_bytes_max: BUFFERS,
+            buffer_bytes_max,
             ..Limits::default()
         },
         ..OriginOptions::default()
@@ -106,4 +110,17 @@ fn a_mongodb_message_beyond_the_buffers_of_all_connections_is_refused() {
     are_as_many_as_fit(&waiting);
     let answer = String::from_utf8_lossy(&refused.rest()).into_owned();
     assert!(answer.contains("buffers are full"), "{answer}");
+}
+
+#[test]
+fn what_arrives_during_a_stall_and_is_more_than_the_buffers_of_all_connections_is_refused() {
+    let server = limited_to(65 << 10, ServerProtocol::Http1);
+    let mut client = server.connect();
+    client.send(b"POST /echo HTTP/1.1\r\nHost: o\r\nContent-Length: 1048576\r\n\r\n");
+    let planned = server.connect().get("/control/stall?for=300ms");
+    assert_eq!(planned.status, 200);
+    // Received in one turn of the connection after the stall.
+    client.send(&[b'x'; MIB]);
+    let answer = client.answer();
+    assert_eq!(answer.status, 503, "{}", answer.text());
 }
