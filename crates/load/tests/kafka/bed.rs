@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{OnceLock, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::json;
 use tare_kafka::audit::{DeliveryAudit, DeliveryReport};
@@ -166,6 +166,21 @@ impl Stand {
             outcomes.iter().all(|one| one.error.is_none()),
             "{outcomes:?}"
         );
+    }
+
+    /// Waits until a broker has files for so many partitions of these topics: a topic is announced before its brokers make them.
+    pub fn until_stored(&mut self, broker: i32, topics: &[&str], partitions: usize) {
+        let began = Instant::now();
+        loop {
+            let dirs = self.admin.log_dirs(Some(&[broker])).unwrap();
+            let stored = dirs.iter().flat_map(|dir| &dir.partitions);
+            let stored = stored.filter(|one| topics.contains(&one.topic.as_str()));
+            if stored.count() == partitions {
+                return;
+            }
+            assert!(began.elapsed() < LIMIT, "{dirs:?}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
     }
 
     /// All of so many records were acknowledged, and each is there once.

@@ -4,7 +4,8 @@ use tare_kafka_admin::admin::{NewTopic, PartitionLayout};
 use tare_record::load::{Codec, Keys, Pacing};
 
 use crate::bed::{
-    Running, S, Stand, VALUE_BYTES, alone, bed, login, number, produce, producer, run, tls,
+    PARTITIONS, Running, S, Stand, VALUE_BYTES, alone, bed, login, number, produce, producer, run,
+    tls,
 };
 
 #[test]
@@ -124,6 +125,8 @@ fn a_broker_whose_disk_is_full_is_told_and_takes_nothing_from_what_others_have()
         configs: Default::default(),
     };
     stand.create(only_there);
+    // On a full disk it cannot make the files of a new partition: it would live on and never serve it.
+    stand.until_stored(3, &["full", "full-alone"], PARTITIONS as usize + 1);
 
     cluster.fill_disk(3, DISK);
     let mut plan = producer(&plain, "full-alone", Pacing::Max, 50_000);
@@ -153,7 +156,7 @@ fn a_broker_whose_disk_is_full_is_told_and_takes_nothing_from_what_others_have()
     // What is written to it and others goes on without it. A broker that cannot tell the controller of its failed directory
     // ends only after 30 s (log.dir.failure.timeout.ms): until then its partitions have no other leader.
     let mut plan = producer(&plain, "full", Pacing::Max, 50_000);
-    plan.load.timeout_ns = 120 * S;
+    plan.load.timeout_ns = 80 * S;
     number(&mut plan);
     let outcome = run(&plan).unwrap();
     cluster.mend().unwrap();
