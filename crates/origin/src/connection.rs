@@ -252,8 +252,6 @@ impl Connection {
     /// Sleeps until the next event or the requested time.
     fn rest(&mut self, serve: Serve) -> Turn {
         match serve.wake_ns {
-            // Already set.
-            Some(wake_ns) if self.wake_ns == Some(wake_ns) => Turn::Sleep,
             Some(wake_ns) => Turn::WakeAt(wake_ns),
             None => {
                 self.wake_ns = None;
@@ -298,7 +296,7 @@ impl Connection {
                 Some(next) => ReceiveResult::Next(next),
                 None => ReceiveResult::Turn(Turn::Drop),
             },
-            // A TLS error: the client can read the alert.
+            // A TLS error: the client needs time to read the alert.
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
                 ReceiveResult::Turn(self.linger(service, scratch))
             }
@@ -397,7 +395,7 @@ impl Connection {
     fn linger(&mut self, service: &Service, scratch: &mut Scratch) -> Turn {
         let until_ns = timers::monotonic_ns().saturating_add(LINGER_NS);
         self.phase = Phase::Lingering(until_ns);
-        // A wake-up that is pending from before would end it.
+        // A pending wake-up would end it early.
         self.wake_ns = None;
         self.discard(until_ns, service, scratch)
     }
@@ -409,8 +407,6 @@ impl Connection {
                 .receive(&mut scratch.buffers, &service.counters)
             {
                 Ok(Received::End) | Err(_) => return Turn::Drop,
-                // Already set.
-                Ok(Received::Nothing) if self.wake_ns == Some(until_ns) => return Turn::Sleep,
                 Ok(Received::Nothing) => return Turn::WakeAt(until_ns),
                 Ok(Received::Bytes { .. } | Received::Again) => {}
             }

@@ -228,7 +228,9 @@ impl Worker {
     }
 
     fn wake_at(&mut self, slot: usize, due_ns: u64) {
-        if let Some(Some(connection)) = self.connections.get_mut(slot) {
+        if let Some(Some(connection)) = self.connections.get_mut(slot)
+            && connection.wake_ns != Some(due_ns)
+        {
             connection.wake_ns = Some(due_ns);
             self.timers.add(Wake { due_ns, slot });
         }
