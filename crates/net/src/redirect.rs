@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::{self, Read, Write as _};
-use std::net::SocketAddrV4;
+use std::net::{IpAddr, SocketAddrV4};
 use std::process::{Child, Command, Stdio};
+use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
@@ -58,7 +59,7 @@ pub struct RedirectRules {
     /// Destination ports, of either direction, that are not redirected.
     pub ports: BTreeSet<u16>,
     /// Ranges of destination addresses that are not redirected: `10.0.0.0/8`.
-    pub ranges: BTreeSet<String>,
+    pub ranges: BTreeSet<AddressRange>,
     /// Destinations that are not redirected.
     pub servers: BTreeSet<SocketAddrV4>,
     /// Destinations that are redirected to a port of their own.
@@ -77,6 +78,49 @@ pub struct PortRedirect {
     pub server: SocketAddrV4,
     /// Port of the sidecar.
     pub port: u16,
+}
+
+/// A range of addresses: `10.0.0.0/8`. Nothing else gets into rules, whoever wrote it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct AddressRange {
+    address: IpAddr,
+    bits: u8,
+}
+
+impl FromStr for AddressRange {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<AddressRange, String> {
+        let parts = text.split_once('/');
+        let parts = parts.and_then(|(address, bits)| {
+            let address: IpAddr = address.parse().ok()?;
+            let bits: u8 = bits.parse().ok()?;
+            let bits_max = if address.is_ipv4() { 32 } else { 128 };
+            (bits <= bits_max).then_some(AddressRange { address, bits })
+        });
+        parts.ok_or_else(|| format!("{text:?} is no range of addresses: write 10.0.0.0/8"))
+    }
+}
+
+impl TryFrom<String> for AddressRange {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<AddressRange, String> {
+        text.parse()
+    }
+}
+
+impl From<AddressRange> for String {
+    fn from(range: AddressRange) -> String {
+        range.to_string()
+    }
+}
+
+impl std::fmt::Display for AddressRange {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(to, "{}/{}", self.address, self.bits)
+    }
 }
 
 impl RedirectRules {
@@ -121,7 +165,8 @@ impl RedirectRules {
                 }
             }
             if *direction == TrafficDirection::Outbound {
-                for range in &self.ranges {
+                // Traffic of IPv6 is not redirected.
+                for range in self.ranges.iter().filter(|range| range.address.is_ipv4()) {
                     rule(format_args!("  ip daddr {range} return"));
                 }
             }
@@ -246,7 +291,9 @@ mod tests {
         let rules = RedirectRules {
             directions: BTreeSet::from([TrafficDirection::Outbound, TrafficDirection::Inbound]),
             ports: BTreeSet::from([27017]),
-            ranges: BTreeSet::from([String::from("192.168.0.0/16")]),
+            ranges: ["192.168.0.0/16", "fd00::/8"]
+                .map(|range| range.parse().unwrap())
+                .into(),
             servers: BTreeSet::from(["10.77.1.2:20000".parse().unwrap()]),
             port_redirects: BTreeSet::from([PortRedirect {
                 direction: TrafficDirection::Outbound,
@@ -280,6 +327,32 @@ mod tests {
         assert!(inbound.contains("redirect to :15006"));
         // Ranges are of called addresses; a sidecar's own group calls, it is not called.
         assert!(!inbound.contains("192.168") && !inbound.contains("skgid"));
+        assert!(!script.contains("fd00"));
+    }
+
+    #[test]
+    fn a_range_is_an_address_and_a_number_and_nothing_that_nft_would_carry_out() {
+        for right in ["10.0.0.0/8", "0.0.0.0/0", "10.1.2.3/32", "fd00::/8"] {
+            let range: AddressRange = right.parse().unwrap();
+            assert_eq!(range.to_string(), right);
+        }
+        for wrong in [
+            "10.0.0.0/8 return\ninclude \"/etc/shadow\"\n",
+            "10.0.0.0/8;",
+            "10.0.0.0/33",
+            "fd00::/129",
+            "10.0.0.0",
+            "999.0.0.0/8",
+            "@set/8",
+            "",
+        ] {
+            assert!(wrong.parse::<AddressRange>().is_err(), "{wrong}");
+            let message = serde_json::json!({"directions": [], "ports": [], "ranges": [wrong], "servers": []});
+            assert!(
+                serde_json::from_value::<RedirectRules>(message).is_err(),
+                "{wrong}"
+            );
+        }
     }
 
     #[test]

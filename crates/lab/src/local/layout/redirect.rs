@@ -140,7 +140,7 @@ pub(super) fn redirections(
                     rules.ports.insert(*port);
                 }
                 Exclusion::Range(range) => {
-                    rules.ranges.insert(range.clone());
+                    rules.ranges.insert(range.parse().map_err(LabError::Plan)?);
                 }
             }
         }
@@ -224,7 +224,7 @@ pub(super) fn own_rules(
         let list = |all: Vec<String>| all.join(",");
         context.redirect = Some(RedirectExclusions {
             ports: list(rules.ports.iter().map(u16::to_string).collect()),
-            ranges: list(rules.ranges.iter().cloned().collect()),
+            ranges: list(rules.ranges.iter().map(ToString::to_string).collect()),
             servers: rules.servers.iter().copied().collect(),
             inbound: rules.directions.contains(&TrafficDirection::Inbound),
             outbound: rules.directions.contains(&TrafficDirection::Outbound),

@@ -282,8 +282,13 @@ fn redirected_callers_are_told_where_the_called_part_is_and_the_kernel_does_the_
         BTreeSet::from([TrafficDirection::Outbound])
     );
     assert!(outbound.servers.is_empty());
-    assert!(outbound.ports.contains(&9092) && outbound.ranges.contains("192.168.0.0/16"));
+    let range = "192.168.0.0/16".parse().unwrap();
+    assert!(outbound.ports.contains(&9092) && outbound.ranges.contains(&range));
     assert!(!layout.redirects.contains_key("metrics"));
+    let include = String::from("10.0.0.0/8 return\ninclude \"/etc/shadow\"");
+    plan.excluded = vec![tare_record::plan::Exclusion::Range(include)];
+    let refused = placed_where(&plan, Redirect::Possible).map(|_| ());
+    assert!(refused.unwrap_err().to_string().contains("is no range"));
 }
 
 /// Both sidecars are injected, and `metrics` calls the server past them.
