@@ -1,6 +1,7 @@
 //! The load plan of each agent: its share of the load, its cores, its measured CPU time per exchange.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use tare_record::agent::LoadResult;
 use tare_record::load::{AddressPolicy, Cores, Endpoint, LoadPlan, LoadSpec, Shard};
@@ -65,6 +66,8 @@ pub(crate) struct AgentPlans<'a> {
     pub placement: &'a Placement,
     pub measured_cost: &'a MeasuredCost,
     pub start_at_unix_us: u64,
+    /// Time from now to the start.
+    pub lead: Duration,
 }
 
 impl AgentPlans<'_> {
@@ -76,6 +79,7 @@ impl AgentPlans<'_> {
             version: tare_record::FORMAT_VERSION,
             role: role.role.clone(),
             start_at_unix_us: Some(self.start_at_unix_us),
+            start_lead_ns: Some(self.lead.as_nanos() as u64),
             seed: seed ^ u64::from(shard.index),
             endpoint: endpoint.clone(),
             // Test beds are on this machine; the lab replaces this for external parts.

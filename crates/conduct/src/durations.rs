@@ -13,11 +13,6 @@ pub(crate) fn now_unix_us() -> u64 {
     since.map_or(0, |since| since.as_micros() as u64)
 }
 
-/// How long until a wall-clock moment; zero when it has passed.
-pub(crate) fn until(unix_us: u64) -> Duration {
-    Duration::from_micros(unix_us.saturating_sub(now_unix_us()))
-}
-
 /// A running mean.
 #[derive(Debug, Default)]
 struct Mean {

@@ -97,6 +97,7 @@ fn fill(
         version: tare_record::FORMAT_VERSION,
         role: step.to_owned(),
         start_at_unix_us: None,
+        start_lead_ns: None,
         seed,
         endpoint: bed.endpoint(&role.edge, &role.instance)?,
         allowed_addresses: AddressPolicy::Private,

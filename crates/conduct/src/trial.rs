@@ -1,7 +1,7 @@
 //! The steps of one trial: preparation, counters, agents, window, evidence, status.
 
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tare_lab::environment::TestBed;
 use tare_record::plan::{Cell, Plan, Preparation};
@@ -9,7 +9,7 @@ use tare_record::record::{TrialRecord, TrialStatus};
 
 use crate::agent_plans::{AgentPlans, MeasuredCost};
 use crate::agents::Agents;
-use crate::durations::{now_unix_us, until};
+use crate::durations::now_unix_us;
 use crate::error::{ConductError, TrialError, check_running};
 use crate::event::TrialObserver;
 use crate::faults::Faults;
@@ -132,21 +132,25 @@ fn steps(
     let before = bed.counters()?;
 
     let pace = bed.pace();
+    let lead = window::lead(cell, pace);
+    let begun = Instant::now();
     let agent_plans = AgentPlans {
         cell,
         trial,
         placement: &plan.placement,
         measured_cost: task.measured_cost,
-        start_at_unix_us: now_unix_us() + window::lead(cell, pace).as_micros() as u64,
+        start_at_unix_us: now_unix_us() + lead.as_micros() as u64,
+        lead,
     };
     let mut agents = Agents::start(&agent_plans, bed)?;
     record.endpoints = agents.endpoints();
-    let window_start = until(agent_plans.start_at_unix_us + first.load.warmup_ns / 1000);
+    // Not by the wall clock, which may be set at any time.
+    let window_start = begun + lead + Duration::from_nanos(first.load.warmup_ns);
     let mut faults = Faults::of(cell, trial);
-    let profiles = Profiles::start(task, bed, Instant::now() + window_start)?;
+    let profiles = Profiles::start(task, bed, window_start)?;
     window::observe(
         (cell, pace),
-        Instant::now() + window_start,
+        window_start,
         (&mut *bed, &mut agents),
         &mut faults,
         observer,

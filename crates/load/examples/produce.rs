@@ -45,6 +45,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         version: FORMAT_VERSION,
         role: "client".into(),
         start_at_unix_us: None,
+        start_lead_ns: None,
         seed: 1,
         endpoint: Endpoint {
             addresses: addresses.collect::<Result<_, _>>()?,

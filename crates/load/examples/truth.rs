@@ -157,6 +157,7 @@ fn plan(address: SocketAddr, rate_per_s: f64, seconds: f64, behaviour: &str) -> 
         version: FORMAT_VERSION,
         role: "client".into(),
         start_at_unix_us: None,
+        start_lead_ns: None,
         seed: 1,
         endpoint: Endpoint {
             addresses: vec![address],

@@ -58,6 +58,7 @@ impl Load {
             version: FORMAT_VERSION,
             role: "client".into(),
             start_at_unix_us: None,
+            start_lead_ns: None,
             seed: 1,
             endpoint: Endpoint {
                 addresses: resolve(&host)?,

@@ -29,6 +29,7 @@ fn measure(
         version: FORMAT_VERSION,
         role: "client".into(),
         start_at_unix_us: None,
+        start_lead_ns: None,
         seed: 1,
         endpoint: Endpoint {
             addresses: vec![nginx.address],

@@ -231,6 +231,39 @@ fn a_start_that_has_passed_shows_as_lateness() {
 }
 
 #[test]
+fn a_start_by_a_clock_that_was_set_is_refused_at_once() {
+    let server = Server::answering(OK);
+    let now = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap();
+    let now_us = now.as_micros() as u64;
+    let hour_us = 3600 * 1_000_000;
+    for (start_us, said) in [
+        (now_us + hour_us, "s ahead of this machine's clock"),
+        (now_us - hour_us, "s behind this machine's clock"),
+        (u64::MAX, "s ahead of this machine's clock"),
+    ] {
+        let mut plan = plan(server.address);
+        plan.start_at_unix_us = Some(start_us);
+        plan.start_lead_ns = Some(200 * MS);
+        let (messages, ended) = messages(&plan);
+        assert!(matches!(
+            ended,
+            Err(AgentError::Load(LoadError::Clock { .. }))
+        ));
+        let Some(AgentMessage::Failed { error }) = messages.last() else {
+            panic!("{messages:?}")
+        };
+        assert!(error.contains(said) && error.contains("NTP"), "{error}");
+    }
+    // As far ahead as its conductor says.
+    let mut plan = plan(server.address);
+    plan.start_at_unix_us = Some(now_us - hour_us);
+    plan.start_lead_ns = Some(2 * hour_us * 1000);
+    assert_eq!(measure(&plan).result.ok, 100);
+}
+
+#[test]
 fn without_a_server_an_agent_fails_and_says_what_to_do() {
     let nobody = std::net::SocketAddr::from(([127, 0, 0, 1], 1));
     let (messages, ended) = messages(&plan(nobody));

@@ -75,6 +75,7 @@ fn trial(run: &Run, number: Option<u32>) -> Result<fortio::FortioResult, ExportE
         version: FORMAT_VERSION,
         role: role.role.clone(),
         start_at_unix_us: None,
+        start_lead_ns: None,
         seed: 0,
         endpoint: endpoint.clone(),
         allowed_addresses: Default::default(),

@@ -49,6 +49,9 @@ const WAITING_MAX: usize = 1 << 20;
 /// Time beyond the timeout for which seconds accept late responses.
 const HORIZON_EXTRA: Duration = Duration::from_secs(2);
 
+/// How far beyond its lead a start may be: less than a clock that was set by hand or by a time zone, more than busy machines are late.
+const START_TOLERANCE: Duration = Duration::from_secs(60);
+
 /// Descriptors for everything but connections: epolls, wakers, standard streams, files.
 const OTHER_DESCRIPTORS: u64 = 64;
 
@@ -114,6 +117,15 @@ pub enum LoadError {
     Worker(String),
     #[error("the histograms cannot be written: {0}")]
     Histograms(String),
+    /// The start is not by this clock.
+    #[error(
+        "its start is {seconds} s {direction} this machine's clock, which was set meanwhile or is not synchronised: see that it is (NTP)"
+    )]
+    Clock {
+        seconds: u64,
+        /// `ahead of` or `behind`.
+        direction: &'static str,
+    },
 }
 
 /// Runs a load to its end.
@@ -338,7 +350,7 @@ impl Launch<'_, '_> {
                 why: why.unwrap_or_else(|| Closed::ConnectTimeout.to_string()),
             });
         }
-        let start = fix_start(plan.start_at_unix_us);
+        let start = fix_start(plan).inspect_err(|_| stop.abort())?;
         stop.control().start_at(start.monotonic_ns);
         let mut tell = |progress| {
             if observer(progress).is_break() {
@@ -403,20 +415,40 @@ fn wait_open(
 }
 
 /// The planned start on the monotonic clock, even if it has passed: the delay then shows as lateness.
-fn fix_start(start_at_unix_us: Option<u64>) -> Start {
+///
+/// # Errors
+/// When it is so far away that this clock is not the one by which it was planned.
+fn fix_start(plan: &LoadPlan) -> Result<Start, LoadError> {
     /// Time for the workers to be woken.
     const NOTICE_NS: u64 = 2_000_000;
     let (now_ns, now_unix_ns) = (monotonic_ns(), realtime_ns());
-    let unix_ns = match start_at_unix_us {
+    let unix_ns = match plan.start_at_unix_us {
         Some(at_us) => at_us.saturating_mul(1000),
         None => now_unix_ns + NOTICE_NS,
     };
     let ahead_ns = i128::from(unix_ns) - i128::from(now_unix_ns);
+    check_start(ahead_ns, plan)?;
     let at_ns = (i128::from(now_ns) + ahead_ns).clamp(1, i128::from(u64::MAX / 2));
-    Start {
+    Ok(Start {
         monotonic_ns: at_ns as u64,
         unix_ns,
-    }
+    })
+}
+
+/// Refuses a start that only a clock that was set meanwhile, or another one, has at this distance.
+fn check_start(ahead_ns: i128, plan: &LoadPlan) -> Result<(), LoadError> {
+    let own_ns = plan.load.connections.open_over_ns;
+    let lead_ns = i128::from(plan.start_lead_ns.unwrap_or(own_ns));
+    let tolerated_ns = START_TOLERANCE.as_nanos() as i128;
+    let (distance_ns, direction) = match ahead_ns {
+        _ if ahead_ns > lead_ns + tolerated_ns => (ahead_ns, "ahead of"),
+        _ if ahead_ns < -(lead_ns + tolerated_ns) => (-ahead_ns, "behind"),
+        _ => return Ok(()),
+    };
+    Err(LoadError::Clock {
+        seconds: (distance_ns / 1_000_000_000) as u64,
+        direction,
+    })
 }
 
 /// Raises the soft limit of file descriptors to what these connections need.

@@ -223,6 +223,7 @@ fn plan(at: &[SocketAddr], topic: &str, client: ClientSpec) -> LoadPlan {
         version: FORMAT_VERSION,
         role: "client".into(),
         start_at_unix_us: None,
+        start_lead_ns: None,
         seed: 1,
         endpoint: Endpoint {
             addresses: at.to_vec(),

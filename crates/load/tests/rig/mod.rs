@@ -31,6 +31,7 @@ pub fn plan(address: SocketAddr) -> LoadPlan {
         version: FORMAT_VERSION,
         role: "client".into(),
         start_at_unix_us: None,
+        start_lead_ns: None,
         seed: 1,
         endpoint: Endpoint {
             addresses: vec![address],

@@ -38,6 +38,10 @@ pub struct LoadPlan {
     pub role: String,
     /// Start of the warm-up, µs since the epoch; `None`: as soon as the agent is ready.
     pub start_at_unix_us: Option<u64>,
+    /// Time from the making of this plan to that start, openings of connections included: an agent whose clock shows more than a minute
+    /// beyond it was given a start by another clock, and refuses it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_lead_ns: Option<u64>,
     /// Seed of every random choice of this agent.
     pub seed: u64,
     /// Server to connect to.

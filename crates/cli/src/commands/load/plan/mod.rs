@@ -122,6 +122,7 @@ impl ResolvedLoad {
             version: FORMAT_VERSION,
             role: "client".into(),
             start_at_unix_us: None,
+            start_lead_ns: None,
             seed: args.seed,
             endpoint: Endpoint {
                 addresses: target.addresses.clone(),
