@@ -46,7 +46,9 @@ describe("the list of runs", () => {
   it("shows the first finding, and nothing where nothing is known", () => {
     expect(firstFinding(entry("one"))).toBe("mTLS adds 6 % CPU.");
     expect(firstFinding(entry("x", { summary: null }))).toBeNull();
-    expect([canResume("killed"), canResume("complete"), canResume("running")]).toEqual([true, false, false]);
+    const states = (["killed", "complete", "running"] as const).map((state) => canResume(entry("x", { state })));
+    expect(states).toEqual([true, false, false]);
+    expect(canResume(entry("x", { state: "killed", origin: "imported" }))).toBe(false);
   });
 });
 

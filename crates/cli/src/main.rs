@@ -19,17 +19,11 @@ use clap::{CommandFactory, FromArgMatches, Parser};
 use commands::{Command, completions};
 use json_output::JsonOutput;
 
-/// Version; in packages with the build, which `scripts/release` names.
-const VERSION: &str = match option_env!("TARE_BUILD") {
-    Some(build) => build,
-    None => env!("CARGO_PKG_VERSION"),
-};
-
 /// Tare measures what the things between a client and a service cost.
 #[derive(Debug, Parser)]
 #[command(
     name = "tare",
-    version = VERSION,
+    version = tare_lab::program::VERSION,
     about,
     max_term_width = 100,
     propagate_version = true

@@ -308,7 +308,9 @@ fn a_record_reaches_the_disk_before_its_name_and_its_name_before_the_next_trial(
         // The folder of the trial has its own name since before, and so have the data that belong to the record.
         let folder = Call::Synced(format!("{}/trials", run.display()));
         assert!(calls[..named].contains(&folder));
-        for data in ["latency.hlog", "lateness.hlog"].map(|name| format!("{trial}/{name}")) {
+        for data in
+            ["latency.hlog", "lateness.hlog", "SHA256SUMS"].map(|name| format!("{trial}/{name}"))
+        {
             // A trial that failed has none.
             if Path::new(&data).exists() {
                 with_data += 1;

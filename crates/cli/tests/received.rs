@@ -23,6 +23,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use fixture::{SampleRun, write_json};
 use rig::{finish, stderr, stdout, tare};
+use serde_json::{Value, json};
 use tare_record::FORMAT_VERSION;
 use tare_record::escape::is_terminal_control;
 use tare_record::record::{ReadBackRecord, TrialRecord};
@@ -336,6 +337,59 @@ fn a_link_in_a_received_folder_is_never_written_through() {
     ]);
     assert_eq!(named.status.code(), Some(2), "{}", stderr(&named));
     assert_eq!(fs::read(&victim).unwrap(), b"precious");
+}
+
+#[test]
+fn a_received_run_is_not_resumed_and_nothing_that_its_plan_names_is_read_or_called() {
+    let place = tempfile::tempdir().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let at = listener.local_addr().unwrap().to_string();
+    let secret = place.path().join("secret");
+    fs::write(&secret, "precious\n").unwrap();
+    let mac = "0".repeat(64);
+    let seals = [
+        None,
+        Some(json!({"version": FORMAT_VERSION, "origin": "begun", "hmac_sha256": mac})),
+        Some(json!({"version": FORMAT_VERSION, "origin": "begun"})),
+        Some(json!({"version": FORMAT_VERSION, "origin": "imported"})),
+    ];
+    let sources = [
+        json!({"prometheus": [at], "user": "u", "password_env": "PLANTED_SECRET"}),
+        json!({"prometheus": [at], "user": "u", "password_file": secret}),
+    ];
+    for (number, seal) in seals.iter().enumerate() {
+        let out = place.path().join(number.to_string());
+        fs::create_dir(&out).unwrap();
+        let folder = run(&out);
+        let path = folder.join("plan.json");
+        let mut plan: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        let external = |(number, source): (usize, &Value)| {
+            json!({"name": format!("kafka-{number}"), "part": "kafka", "protocol": "kafka", "at": at, "host": "kafka",
+                   "metrics": {"target": "kafka", "source": source}})
+        };
+        let external: Vec<Value> = sources.iter().enumerate().map(external).collect();
+        plan["arms"][0]["topology"]["external"] = external.into();
+        write_json(&path, &plan).unwrap();
+        if let Some(seal) = seal {
+            write_json(&folder.join("seal.json"), seal).unwrap();
+        }
+        let words = ["run", "--resume", text(&folder), "--out", text(&out)];
+        let output = finish(tare(&words).env("PLANTED_SECRET", "planted"), LIMIT);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("cannot be resumed"), "{said}");
+        assert!(said.contains("`tare run EXPERIMENT`"), "{said}");
+        assert!(
+            !said.contains("planted") && !said.contains("precious"),
+            "{said}"
+        );
+        let called = listener.accept();
+        assert!(called.is_err(), "{seal:?}: it was called: {called:?}");
+        // It is shown all the same.
+        let shown = bounded(&["report", text(&folder)]);
+        assert_eq!(shown.status.code(), Some(0), "{}", stderr(&shown));
+    }
 }
 
 /// Nothing but text and line breaks.

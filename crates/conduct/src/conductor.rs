@@ -8,7 +8,9 @@ use tare_experiment::estimate::StartupTimes;
 use tare_experiment::target::software_name;
 use tare_lab::LabError;
 use tare_lab::environment::{Environment, UsageSample};
+use tare_lab::seal::RunKey;
 use tare_record::agent::Sample;
+use tare_record::checksums::ENVIRONMENT;
 use tare_record::load::Stop;
 use tare_record::plan::{Arm, Capacity, Cell, Plan};
 use tare_record::record::{RunProgress, RunState, TrialRecord, TrialStatus};
@@ -16,10 +18,11 @@ use tare_record::secrets::redacted;
 use tare_stats::random::Random;
 
 use crate::agent_plans::MeasuredCost;
+use crate::disk::write_synced;
 use crate::durations::now_unix_us;
 use crate::error::TrialError;
 use crate::event::{Event, StopDecision, TrialObserver, TrialProgress, Watcher};
-use crate::folder::{ENVIRONMENT, PLAN, RunFolder, STATE};
+use crate::folder::{DamagedRecord, RunFolder, STATE, json_text};
 use crate::order::{Slot, block_order, check_runnable};
 use crate::progress_log::ProgressLog;
 use crate::test_beds::{PlannedTrial, TestBeds};
@@ -27,7 +30,7 @@ use crate::trial::{self, Task, Trial};
 use crate::{ConductError, capacity, profiles};
 
 /// Options of a run.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct RunOptions {
     /// Folder that holds the runs.
     pub out: PathBuf,
@@ -39,6 +42,8 @@ pub struct RunOptions {
     pub capacity: Option<Capacity>,
     /// Start and overhead times of earlier runs.
     pub times: StartupTimes,
+    /// Key by which the run is known as this user's when it is resumed, or why there is none.
+    pub key: Result<RunKey, String>,
 }
 
 /// How a run ended.
@@ -63,12 +68,15 @@ pub fn run(
     watcher: &mut dyn Watcher,
 ) -> Result<RunOutcome, ConductError> {
     check_runnable(plan)?;
-    provide(plan, environment, watcher)?;
+    fetch(plan, environment, watcher)?;
+    resolve_external(plan, environment)?;
     watcher.on_event(&Event::Preparing("looking at this machine"));
     let described = environment.describe()?;
     let folder = RunFolder::create(&options.out, &options.name)?;
     let watcher = &mut ProgressLog::open(folder.path(), watcher);
-    folder.write(ENVIRONMENT, &described)?;
+    let place = folder.path().join(ENVIRONMENT);
+    let described = json_text(&place, &described)?;
+    write_synced(&place, &described)?;
     let state = RunState {
         version: tare_record::FORMAT_VERSION,
         started_unix_us: now_unix_us(),
@@ -88,63 +96,22 @@ pub fn run(
     )?;
     // Last: a folder with a plan is a run that can be resumed.
     let kept = redacted(&plan).map_err(|error| ConductError::Plan(error.to_string()))?;
-    folder.write(PLAN, &kept)?;
+    if let Err(why) = &options.key {
+        watcher.on_event(&Event::Note(&format!("this run cannot be resumed: {why}")));
+    }
+    folder.write_plan(&kept, &described, options.key.as_ref().ok())?;
     let beds = TestBeds::new(options.times.clone());
     Conductor::new(plan, folder, beds, (environment, watcher)).conduct(state)
 }
 
-/// Resumes an interrupted run: complete blocks are kept, the interrupted one is measured again. The plan is that of the folder, with
-/// the credentials that are not written there.
-///
-/// # Errors
-/// As [`run`], and when the folder is no run, is in use, or belongs to another machine.
-pub fn resume(
-    path: &std::path::Path,
-    plan: Plan,
-    times: StartupTimes,
-    environment: &mut dyn Environment,
-    watcher: &mut dyn Watcher,
-) -> Result<RunOutcome, ConductError> {
-    let folder = RunFolder::open(path)?;
-    let watcher = &mut ProgressLog::open(folder.path(), watcher);
-    let mut state = folder.state()?;
-    provide(&plan, environment, watcher)?;
-    let now = environment.describe()?;
-    let then = folder.environment()?;
-    if now.fingerprint != then.fingerprint {
-        return Err(ConductError::Plan(format!(
-            "this machine ({}, kernel {}, {} cores) is not the one that began the run ({}, kernel {}, {} cores): \
-             start a new run here, and compare the two with `tare compare`",
-            now.cpu_model, now.kernel, now.cores, then.cpu_model, then.kernel, then.cores
-        )));
-    }
-    let unlike: Vec<String> = now
-        .targets
-        .iter()
-        .filter(|(name, version)| then.targets.get(*name).is_some_and(|was| was != *version))
-        .map(|(name, version)| format!("{name} is now {} ({})", version.version, version.source))
-        .chain((now.tare != then.tare).then(|| format!("tare is now {}", now.tare)))
-        .collect();
-    if !unlike.is_empty() {
-        return Err(ConductError::Plan(format!(
-            "the run was begun with other software ({}): start a new run, and compare the two with `tare compare`",
-            unlike.join(", ")
-        )));
-    }
-    state.resumed += 1;
-    state.state = RunProgress::Running;
-    state.ended_unix_us = None;
-    Conductor::new(plan, folder, TestBeds::new(times), (environment, watcher)).conduct(state)
-}
-
-fn provide(
+/// Makes the software of a plan available.
+pub(crate) fn fetch(
     plan: &Plan,
     environment: &mut dyn Environment,
     watcher: &mut dyn Watcher,
 ) -> Result<(), ConductError> {
-    let arms = || plan.arms.iter().filter(|arm| arm.requires.is_none());
     let mut targets = BTreeSet::new();
-    for arm in arms() {
+    for arm in plan.arms.iter().filter(|arm| arm.requires.is_none()) {
         for cell in plan.cells.iter().filter(|cell| cell.arm == arm.name) {
             let instances = arm.topology.instances.iter();
             let instances = instances.filter(|one| !arm.topology.is_injected(&one.name));
@@ -155,10 +122,19 @@ fn provide(
     environment.provide(&targets, &mut |words| {
         watcher.on_event(&Event::Preparing(words));
     })?;
-    arms().try_for_each(|arm| Ok(environment.resolve_external(&arm.topology)?))
+    Ok(())
 }
 
-struct Conductor<'a> {
+/// Finds the external parts of a plan, and connects to them.
+pub(crate) fn resolve_external(
+    plan: &Plan,
+    environment: &mut dyn Environment,
+) -> Result<(), ConductError> {
+    let mut arms = plan.arms.iter().filter(|arm| arm.requires.is_none());
+    arms.try_for_each(|arm| Ok(environment.resolve_external(&arm.topology)?))
+}
+
+pub(crate) struct Conductor<'a> {
     plan: Plan,
     folder: RunFolder,
     environment: &'a mut dyn Environment,
@@ -175,7 +151,7 @@ enum BlockEnd {
 }
 
 impl<'a> Conductor<'a> {
-    fn new(
+    pub(crate) fn new(
         plan: Plan,
         folder: RunFolder,
         beds: TestBeds,
@@ -192,14 +168,13 @@ impl<'a> Conductor<'a> {
         }
     }
 
-    fn conduct(mut self, mut state: RunState) -> Result<RunOutcome, ConductError> {
+    pub(crate) fn conduct(mut self, mut state: RunState) -> Result<RunOutcome, ConductError> {
         self.folder.write(STATE, &state)?;
-        let (records, torn) = self.folder.records()?;
-        for file in torn {
-            self.watcher.on_event(&Event::Note(&format!(
-                "{} is cut off (a full or damaged disk?): its block is measured again",
-                file.display()
-            )));
+        let (records, damaged) = self.folder.records()?;
+        for DamagedRecord { file, reason } in damaged {
+            let file = file.display();
+            let said = format!("{file}: {reason}; its block is measured again");
+            self.watcher.on_event(&Event::Note(&said));
         }
         self.records = records;
         self.started_arms = self

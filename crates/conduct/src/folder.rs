@@ -1,16 +1,23 @@
 //! The run folder: each record is synced before the next trial begins.
 
 use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tare_lab::seal::RunKey;
+use tare_record::checksums::{
+    CHECKSUMS, ChecksumError, Checksums, ENVIRONMENT, PLAN, RECORD, TRIAL_FILES,
+};
+use tare_record::durable;
 use tare_record::profile::PROFILES;
-use tare_record::record::{EnvironmentRecord, RunState, TrialRecord};
+use tare_record::record::{RunState, TrialRecord};
 use tare_record::regular::{JSON_BYTES_MAX, RECORDS_BYTES_MAX, read_regular};
+use tare_record::seal::SEAL;
 
 use crate::ConductError;
-use crate::disk::{make, make_folder, open_lock, write_synced};
+use crate::disk::{make_folder, open_lock, write_synced};
 
 /// An open, locked run folder.
 #[derive(Debug)]
@@ -19,12 +26,8 @@ pub struct RunFolder {
     _lock: File,
 }
 
-/// File of the plan.
-pub(crate) const PLAN: &str = "plan.json";
 /// File of the state.
 pub(crate) const STATE: &str = "run.json";
-/// File of the environment's record.
-pub(crate) const ENVIRONMENT: &str = "environment.json";
 /// Highest number that is appended to a name that exists already.
 const NAME_TRIES: u32 = 1000;
 
@@ -43,7 +46,7 @@ impl RunFolder {
                 1 => out.join(name),
                 n => out.join(format!("{name}-{n}")),
             };
-            match make(&path) {
+            match durable::make(&path) {
                 Ok(()) => break path,
                 Err(error)
                     if error.kind() == std::io::ErrorKind::AlreadyExists && tries < NAME_TRIES =>
@@ -96,13 +99,27 @@ impl RunFolder {
         read_json(&self.path.join(STATE), "the state of a run")
     }
 
-    /// The environment that the run began in.
+    /// Writes the plan of a new run, and before it what shows that it is this plan: checksums, and the seal without which the run
+    /// is not resumed. The record of the environment is there already.
     ///
     /// # Errors
-    /// When the file cannot be read or parsed.
-    pub fn environment(&self) -> Result<EnvironmentRecord, ConductError> {
-        let path = self.path.join(ENVIRONMENT);
-        read_json(&path, "the record of an environment")
+    /// When a file cannot be written.
+    pub(crate) fn write_plan(
+        &self,
+        plan: &impl Serialize,
+        environment: &[u8],
+        key: Option<&RunKey>,
+    ) -> Result<(), ConductError> {
+        let path = self.path.join(PLAN);
+        let plan = json_text(&path, plan)?;
+        let mut sums = Checksums::default();
+        sums.add(PLAN, &plan);
+        sums.add(ENVIRONMENT, environment);
+        self.write_checksums(&sums)?;
+        if let Some(key) = key {
+            self.write(SEAL, &key.seal(&plan, environment))?;
+        }
+        write_synced(&path, &plan)
     }
 
     /// Writes and syncs one of the files of the run.
@@ -146,49 +163,143 @@ impl RunFolder {
         self.path.join("trials").join(format!("{trial:04}"))
     }
 
-    /// Writes and syncs a record: from then on the trial survives a power cut.
+    /// Writes and syncs a record, and before it the checksums of all that the trial is judged by: from then on the trial survives a
+    /// power cut, and a change of a bit is found.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// When a file cannot be written.
     pub fn write_record(&self, record: &TrialRecord) -> Result<(), ConductError> {
-        write_json(&self.trial_path(record.trial).join("record.json"), record)
+        let folder = self.trial_path(record.trial);
+        let path = folder.join(RECORD);
+        let text = json_text(&path, record)?;
+        let at_sums = folder.join(CHECKSUMS);
+        let known = Checksums::read(&folder).map_err(io::Error::other);
+        // A record that is superseded has its files from before: what has happened to them since is not signed for.
+        let known = known.and_then(|known| match known {
+            Some(sums) => Ok(sums),
+            None => of_trial_files(&folder),
+        });
+        let mut sums = known.map_err(ConductError::file("write", &at_sums))?;
+        sums.add(RECORD, &text);
+        sums.write(&folder)
+            .map_err(ConductError::file("write", &at_sums))?;
+        write_synced(&path, &text)
     }
 
-    /// All records, ordered by trial, and the files of those that are cut off. A folder without a record is an
-    /// interrupted trial and is skipped.
+    /// Writes the report of a kept load and its logs, and before the report their checksums.
+    ///
+    /// # Errors
+    /// When a file cannot be written.
+    pub fn write_load(
+        &self,
+        (name, report): (&str, &impl Serialize),
+        logs: [(&str, &str); 2],
+    ) -> Result<(), ConductError> {
+        let mut sums = Checksums::default();
+        for (name, log) in logs {
+            sums.add(name, log.as_bytes());
+            write_synced(&self.path.join(name), log.as_bytes())?;
+        }
+        let path = self.path.join(name);
+        let text = json_text(&path, report)?;
+        sums.add(name, &text);
+        self.write_checksums(&sums)?;
+        write_synced(&path, &text)
+    }
+
+    fn write_checksums(&self, sums: &Checksums) -> Result<(), ConductError> {
+        sums.write(&self.path)
+            .map_err(ConductError::file("write", &self.path.join(CHECKSUMS)))
+    }
+
+    /// All records, ordered by trial, and the files of those that are cut off or changed, with the reason. A folder without a record
+    /// is an interrupted trial and is skipped.
     ///
     /// # Errors
     /// When a record cannot be read.
-    pub fn records(&self) -> Result<(Vec<TrialRecord>, Vec<PathBuf>), ConductError> {
+    pub fn records(&self) -> Result<(Vec<TrialRecord>, Vec<DamagedRecord>), ConductError> {
         let trials = self.path.join("trials");
-        let (mut records, mut torn) = (Vec::<TrialRecord>::new(), Vec::new());
+        let (mut records, mut damaged) = (Vec::<TrialRecord>::new(), Vec::new());
         if !trials.exists() {
-            return Ok((records, torn));
+            return Ok((records, damaged));
         }
+        let has_checksums = self.path.join(CHECKSUMS).exists();
         let mut bytes_left = RECORDS_BYTES_MAX;
         for entry in fs::read_dir(&trials).map_err(ConductError::file("read", &trials))? {
-            let entry = entry.map_err(ConductError::file("read", &trials))?;
-            let file = entry.path().join("record.json");
-            if file.is_file() {
-                let text = read_regular(&file, bytes_left.min(JSON_BYTES_MAX))
-                    .map_err(ConductError::file("read", &file))?;
-                bytes_left -= text.len() as u64;
-                match serde_json::from_slice(&text) {
-                    Ok(record) => records.push(record),
-                    Err(error) if error.is_eof() => torn.push(file),
-                    Err(error) => return Err(content(&file, "the record of a trial")(error)),
-                }
+            let folder = entry.map_err(ConductError::file("read", &trials))?.path();
+            let file = folder.join(RECORD);
+            if !file.is_file() {
+                continue;
+            }
+            let text = read_regular(&file, bytes_left.min(JSON_BYTES_MAX))
+                .map_err(ConductError::file("read", &file))?;
+            bytes_left -= text.len() as u64;
+            match serde_json::from_slice(&text) {
+                Ok(record) => match check_trial(&folder, &text, has_checksums) {
+                    Ok(()) => records.push(record),
+                    Err(found) => damaged.push(found),
+                },
+                Err(error) if error.is_eof() => damaged.push(DamagedRecord {
+                    file,
+                    reason: String::from("it is cut off (a full or damaged disk?)"),
+                }),
+                Err(error) => match check_trial(&folder, &text, has_checksums) {
+                    Ok(()) => return Err(content(&file, "the record of a trial")(error)),
+                    Err(found) => damaged.push(found),
+                },
             }
         }
         records.sort_by_key(|record| record.trial);
-        Ok((records, torn))
+        Ok((records, damaged))
     }
 }
 
-pub(crate) fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<(), ConductError> {
+/// A trial that is measured again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DamagedRecord {
+    /// Its record, or the file beside it that is not what was written.
+    pub file: PathBuf,
+    /// Why it does not count.
+    pub reason: String,
+}
+
+/// The checksums of the files beside a trial's record.
+fn of_trial_files(folder: &Path) -> io::Result<Checksums> {
+    let mut sums = Checksums::default();
+    let mut names = TRIAL_FILES.into_iter();
+    names.try_for_each(|name| match sums.add_file(folder, name) {
+        // A trial that failed has not all of them.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        added => added,
+    })?;
+    Ok(sums)
+}
+
+/// Checks the files of a trial by its checksums.
+fn check_trial(folder: &Path, record: &[u8], run_has_some: bool) -> Result<(), DamagedRecord> {
+    let damaged = |(name, error): (&str, ChecksumError)| DamagedRecord {
+        file: folder.join(name),
+        reason: error.to_string(),
+    };
+    let sums = Checksums::of_trial(folder, run_has_some);
+    let Some(sums) = sums.map_err(|error| damaged((RECORD, error)))? else {
+        return Ok(());
+    };
+    let of_record = sums.check(RECORD, record).map_err(|error| (RECORD, error));
+    of_record
+        .and_then(|()| sums.check_trial_files(folder))
+        .map_err(damaged)
+}
+
+/// A value as the text of a file.
+pub(crate) fn json_text<T: Serialize>(path: &Path, value: &T) -> Result<Vec<u8>, ConductError> {
     let mut text = serde_json::to_vec_pretty(value).map_err(content(path, "JSON"))?;
     text.push(b'\n');
-    write_synced(path, &text)
+    Ok(text)
+}
+
+pub(crate) fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<(), ConductError> {
+    write_synced(path, &json_text(path, value)?)
 }
 
 fn read_json<T: DeserializeOwned>(path: &Path, kind: &'static str) -> Result<T, ConductError> {
@@ -196,7 +307,10 @@ fn read_json<T: DeserializeOwned>(path: &Path, kind: &'static str) -> Result<T, 
     serde_json::from_slice(&text).map_err(content(path, kind))
 }
 
-fn content(path: &Path, kind: &'static str) -> impl FnOnce(serde_json::Error) -> ConductError {
+pub(crate) fn content(
+    path: &Path,
+    kind: &'static str,
+) -> impl FnOnce(serde_json::Error) -> ConductError {
     let path = path.to_owned();
     move |source| ConductError::Content { path, kind, source }
 }
@@ -252,16 +366,59 @@ mod tests {
         }
         let file = folder.trial_path(2).join("record.json");
         let text = fs::read(&file).unwrap();
-        // The last byte is the end of the line: without it the record is whole.
+        // The last byte is the end of the line: without it the record is whole, but not what was written.
         let whole = text.len() - 1;
         for length in 0..whole {
             fs::write(&file, &text[..length]).unwrap();
-            let (records, torn) = folder.records().unwrap();
+            let (records, damaged) = folder.records().unwrap();
             assert_eq!(records, all[..1], "cut at {length}");
-            assert_eq!(torn, std::slice::from_ref(&file), "cut at {length}");
+            assert_eq!(damaged.len(), 1, "cut at {length}");
+            assert_eq!(damaged[0].file, file, "cut at {length}");
+            assert!(damaged[0].reason.contains("cut off"), "{damaged:?}");
         }
-        fs::write(&file, &text[..whole]).unwrap();
+        fs::write(&file, &text).unwrap();
         assert_eq!(folder.records().unwrap().0, all);
+    }
+
+    #[test]
+    fn a_trial_with_a_changed_bit_in_any_of_its_files_is_measured_again() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = RunFolder::create(place.path(), "run").unwrap();
+        folder.write_plan(&"a plan", b"", None).unwrap();
+        let all = [draft(1), draft(2)];
+        for record in &all {
+            let trial = folder.fresh_trial(record.trial).unwrap();
+            for name in TRIAL_FILES {
+                fs::write(trial.join(name), name).unwrap();
+            }
+            folder.write_record(record).unwrap();
+        }
+        assert_eq!(folder.records().unwrap(), (all.to_vec(), Vec::new()));
+        let trial = folder.trial_path(2);
+        for name in TRIAL_FILES.into_iter().chain([RECORD, CHECKSUMS]) {
+            let file = trial.join(name);
+            let was = fs::read(&file).unwrap();
+            let mut now = was.clone();
+            // A digit of the record, so that it stays valid JSON.
+            let at = match name {
+                RECORD => was.iter().position(|byte| *byte == b'5').unwrap(),
+                _ => 0,
+            };
+            now[at] ^= 1;
+            fs::write(&file, &now).unwrap();
+            let (records, damaged) = folder.records().unwrap();
+            assert_eq!(records, all[..1], "{name}");
+            assert_eq!(damaged.len(), 1, "{name}");
+            fs::remove_file(&file).unwrap();
+            if name != RECORD {
+                assert_eq!(folder.records().unwrap().1.len(), 1, "{name} is missing");
+            }
+            fs::write(&file, was).unwrap();
+        }
+        // What happened to a log before its trial was superseded is not forgotten with that.
+        fs::write(trial.join("latency.hlog"), "other").unwrap();
+        folder.write_record(&all[1]).unwrap();
+        assert_eq!(folder.records().unwrap().1.len(), 1);
     }
 
     #[test]
@@ -280,20 +437,11 @@ mod tests {
     fn a_file_that_is_longer_than_any_of_ours_is_not_read_to_go_on() {
         let place = tempfile::tempdir().unwrap();
         let folder = RunFolder::create(place.path(), "run").unwrap();
-        let names = ["run.json", "environment.json"];
-        for name in names {
-            File::create(folder.path().join(name))
-                .and_then(|file| file.set_len(JSON_BYTES_MAX + 1))
-                .unwrap();
-        }
-        let errors = [folder.state().err(), folder.environment().err()];
-        for (name, error) in names.into_iter().zip(errors) {
-            let said = error.unwrap().to_string();
-            assert!(
-                said.contains(&format!("{name} has 67108865 bytes")),
-                "{said}"
-            );
-        }
+        File::create(folder.path().join("run.json"))
+            .and_then(|file| file.set_len(JSON_BYTES_MAX + 1))
+            .unwrap();
+        let said = folder.state().unwrap_err().to_string();
+        assert!(said.contains("run.json has 67108865 bytes"), "{said}");
     }
 
     #[test]

@@ -4,12 +4,15 @@ use std::time::{Duration, Instant};
 
 use tare_lab::environment::TestBed;
 use tare_lab::profile::{HERTZ, Sampling};
+use tare_record::checksums::{CHECKSUMS, Checksums};
 use tare_record::load::Stop;
 use tare_record::plan::{Arm, Cell, Plan};
 use tare_record::profile::Profile;
 
+use crate::ConductError;
+use crate::disk::write_synced;
 use crate::error::TrialError;
-use crate::folder::write_json;
+use crate::folder::json_text;
 use crate::trial::Task;
 
 /// The instances of an arm that are profiled: those that the plan names, and all instances of parts that it names.
@@ -78,6 +81,10 @@ impl Profiles {
 
     /// Writes what was sampled, one file per instance.
     pub(crate) fn write(self, task: &Task<'_>) -> Result<(), TrialError> {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        let mut sums = Checksums::default();
         for (mut profile, sampling) in self.0 {
             let instance = &profile.instance;
             let stacks = sampling.finish();
@@ -85,10 +92,14 @@ impl Profiles {
                 TrialError::Failed(format!("{instance} could not be profiled: {why}"))
             })?;
             profile.samples = profile.stacks.values().sum();
-            let file = task.folder.join(format!("{instance}.json"));
-            write_json(&file, &profile)?;
+            let name = format!("{instance}.json");
+            let file = task.folder.join(&name);
+            let text = json_text(&file, &profile)?;
+            sums.add(&name, &text);
+            write_synced(&file, &text)?;
         }
-        Ok(())
+        let written = sums.write(task.folder);
+        Ok(written.map_err(ConductError::file("write", &task.folder.join(CHECKSUMS)))?)
     }
 }
 

@@ -13,8 +13,11 @@ mod scripted;
 use std::time::Duration;
 
 use scripted::{Fate, Lab, Memory, plan};
-use tare_conduct::{RunFolder, RunOptions, RunOutcome, block_order, resume, run};
+use tare_conduct::{
+    ConductError, KeptRun, RunFolder, RunOptions, RunOutcome, block_order, resume, run,
+};
 use tare_experiment::estimate::StartupTimes;
+use tare_lab::seal::RunKey;
 use tare_record::agent::LoadEnd;
 use tare_record::external::External;
 use tare_record::load::Pacing;
@@ -22,10 +25,11 @@ use tare_record::plan::{
     Ask, Audit, BeyondKnee, Blocks, Capacity, FaultKind, Guarantee, Plan, PlannedFault,
     Preparation, PreparedTopic, ReadBackPlan, Restart, Until,
 };
-use tare_record::record::{RunProgress, TrialStatus};
+use tare_record::record::{RunProgress, TargetVersion, TrialStatus};
 
 struct Bench {
     out: tempfile::TempDir,
+    config: tempfile::TempDir,
     lab: Lab,
     watcher: Memory,
 }
@@ -33,6 +37,7 @@ struct Bench {
 fn bench(fates: &[Fate]) -> Bench {
     Bench {
         out: tempfile::tempdir().unwrap(),
+        config: tempfile::tempdir().unwrap(),
         lab: Lab::with(fates),
         watcher: Memory::default(),
     }
@@ -46,8 +51,29 @@ impl Bench {
             command: vec!["tare".into()],
             capacity: None,
             times: StartupTimes::default(),
+            key: self.key(),
         };
         run(plan, &mut self.lab, &options, &mut self.watcher).unwrap()
+    }
+
+    /// The key of the user.
+    fn key(&self) -> Result<RunKey, String> {
+        RunKey::in_folder(&self.config.path().join("tare"))
+    }
+
+    /// Resumes a run with this plan.
+    fn resume_with(
+        &mut self,
+        outcome: &RunOutcome,
+        plan: Plan,
+        watcher: &mut Memory,
+    ) -> Result<RunOutcome, ConductError> {
+        let kept = KeptRun::open(&outcome.folder, &self.key())?;
+        resume(kept, plan, StartupTimes::default(), &mut self.lab, watcher)
+    }
+
+    fn resume(&mut self, outcome: &RunOutcome) -> Result<RunOutcome, ConductError> {
+        self.resume_with(outcome, plan(), &mut Memory::default())
     }
 
     fn records(&self, outcome: &RunOutcome) -> Vec<tare_record::record::TrialRecord> {
@@ -134,6 +160,7 @@ fn an_external_part_that_is_not_there_ends_a_run_before_it_begins() {
         command: vec!["tare".into()],
         capacity: None,
         times: StartupTimes::default(),
+        key: bench.key(),
     };
     let ended = run(
         &with_external(),
@@ -392,6 +419,7 @@ fn an_arm_that_never_comes_up_ends_the_run_before_anything_is_measured_with_it()
         command: Vec::new(),
         capacity: None,
         times: StartupTimes::default(),
+        key: bench.key(),
     };
     let error = run(&plan(), &mut bench.lab, &options, &mut bench.watcher).unwrap_err();
     assert!(error.to_string().contains("does not come up"));
@@ -409,15 +437,7 @@ fn an_interrupted_run_keeps_what_it_measured_and_resumes_with_the_interrupted_bl
     assert_eq!(outcome.progress, RunProgress::Interrupted);
     assert_eq!(bench.records(&outcome).len(), 4);
 
-    let mut second = Memory::default();
-    let outcome = resume(
-        &outcome.folder,
-        plan(),
-        StartupTimes::default(),
-        &mut bench.lab,
-        &mut second,
-    )
-    .unwrap();
+    let outcome = bench.resume(&outcome).unwrap();
     assert_eq!(outcome.progress, RunProgress::Complete);
     let records = bench.records(&outcome);
     assert_eq!(records.len(), 10);
@@ -458,8 +478,7 @@ fn a_run_with_a_record_that_is_cut_off_is_resumed_and_measures_its_block_again()
     for length in [0, 1, cut_off / 2, cut_off - 1] {
         std::fs::write(&file, &text[..length]).unwrap();
         let mut second = Memory::default();
-        let times = StartupTimes::default();
-        let resumed = resume(&outcome.folder, plan(), times, &mut bench.lab, &mut second).unwrap();
+        let resumed = bench.resume_with(&outcome, plan(), &mut second).unwrap();
         assert_eq!(resumed.progress, RunProgress::Complete, "cut at {length}");
         let said = second.heard.iter().filter(|note| note.contains("cut off"));
         assert_eq!(said.count(), 1, "{:?}", second.heard);
@@ -472,21 +491,168 @@ fn a_run_with_a_record_that_is_cut_off_is_resumed_and_measures_its_block_again()
     }
 }
 
-#[test]
-fn a_run_is_not_resumed_on_another_machine() {
-    let mut bench = bench(&[]);
+/// An interrupted run of a plan with an external part.
+fn interrupted(bench: &mut Bench) -> RunOutcome {
     bench.watcher.interrupt_after = Some(1);
-    let outcome = bench.run(&plan());
+    bench.lab.targets = [("proxy".to_owned(), target("1.0"))].into();
+    let outcome = bench.run(&with_external());
+    bench.lab.steps.lock().unwrap().clear();
+    outcome
+}
+
+fn target(version: &str) -> TargetVersion {
+    TargetVersion {
+        version: version.to_owned(),
+        source: "path".to_owned(),
+        path: "proxy".to_owned(),
+        sha256: None,
+        folder_sha256: Some("one".to_owned()),
+    }
+}
+
+/// Why it is not resumed; nothing external was called.
+fn refusal(bench: &mut Bench, outcome: &RunOutcome) -> String {
+    let refused = bench.resume_with(outcome, with_external(), &mut Memory::default());
+    let steps = bench.lab.steps.lock().unwrap().clone();
+    assert!(
+        !steps.iter().any(|step| step.starts_with("find")),
+        "{steps:?}"
+    );
+    refused.unwrap_err().to_string()
+}
+
+#[test]
+fn a_run_is_not_resumed_on_another_machine_or_by_another_tare_and_nothing_is_fetched_or_called() {
+    let mut bench = bench(&[]);
+    let outcome = interrupted(&mut bench);
     bench.lab.fingerprint = "another".into();
-    let error = resume(
-        &outcome.folder,
-        plan(),
-        StartupTimes::default(),
-        &mut bench.lab,
-        &mut Memory::default(),
-    )
-    .unwrap_err();
-    assert!(error.to_string().contains("not the one that began the run"));
+    let said = refusal(&mut bench, &outcome);
+    assert!(said.contains("not the one that began the run"), "{said}");
+    bench.lab.fingerprint = "one".into();
+    bench.lab.tare = "another".into();
+    let said = refusal(&mut bench, &outcome);
+    assert!(
+        said.contains("other software (tare was built anew)"),
+        "{said}"
+    );
+    assert!(bench.lab.steps.lock().unwrap().is_empty());
+    bench.lab.tare = String::new();
+    let plan = with_external();
+    let resumed = bench.resume_with(&outcome, plan, &mut Memory::default());
+    assert_eq!(resumed.unwrap().progress, RunProgress::Complete);
+}
+
+#[test]
+fn a_run_is_not_resumed_with_other_software_and_nothing_external_is_called() {
+    let mut bench = bench(&[]);
+    let outcome = interrupted(&mut bench);
+    bench.lab.targets = [("proxy".to_owned(), target("1.1"))].into();
+    let said = refusal(&mut bench, &outcome);
+    assert!(said.contains("proxy is now 1.1 (path)"), "{said}");
+    let mut changed = target("1.0");
+    changed.folder_sha256 = Some("two".to_owned());
+    bench.lab.targets = [("proxy".to_owned(), changed)].into();
+    let said = refusal(&mut bench, &outcome);
+    assert!(
+        said.contains("the target folder of proxy was changed"),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_another_user_began_or_somebody_changed_is_not_resumed() {
+    let mut bench = bench(&[]);
+    let outcome = interrupted(&mut bench);
+    let path = outcome.folder.join("plan.json");
+    let plan = std::fs::read_to_string(&path).unwrap();
+    for (was, now) in [
+        ("127.0.0.1:9", "127.0.0.2:9"),
+        ("\"seed\": ", "\"seed\": 1"),
+    ] {
+        assert!(plan.contains(was), "{was}");
+        std::fs::write(&path, plan.replace(was, now)).unwrap();
+        let said = refusal(&mut bench, &outcome);
+        assert!(said.contains("is not what you began it with"), "{said}");
+    }
+    std::fs::write(&path, &plan).unwrap();
+    let other = tempfile::tempdir().unwrap();
+    let own = std::mem::replace(&mut bench.config, other);
+    let said = refusal(&mut bench, &outcome);
+    assert!(said.contains("another user or machine began it"), "{said}");
+    bench.config = own;
+    let seal = outcome.folder.join("seal.json");
+    std::fs::remove_file(seal).unwrap();
+    let said = refusal(&mut bench, &outcome);
+    assert!(
+        said.contains("start a new run with `tare run EXPERIMENT`"),
+        "{said}"
+    );
+    assert!(bench.lab.steps.lock().unwrap().is_empty());
+}
+
+#[test]
+fn a_plan_that_is_not_that_of_the_folder_is_not_resumed() {
+    let mut bench = bench(&[]);
+    let outcome = interrupted(&mut bench);
+    let mut other = with_external();
+    other.arms[0].topology.external[0].at = "127.0.0.2:9".into();
+    let refused = bench.resume_with(&outcome, other, &mut Memory::default());
+    let said = refused.unwrap_err().to_string();
+    assert!(
+        said.contains("is not that of its experiment any more"),
+        "{said}"
+    );
+    assert!(bench.lab.steps.lock().unwrap().is_empty());
+}
+
+#[test]
+fn a_run_whose_key_cannot_be_kept_is_measured_and_says_that_it_cannot_be_resumed() {
+    let mut bench = bench(&[]);
+    let options = RunOptions {
+        out: bench.out.path().to_owned(),
+        name: "test".into(),
+        command: Vec::new(),
+        capacity: None,
+        times: StartupTimes::default(),
+        key: Err("there is no home".into()),
+    };
+    let outcome = run(&plan(), &mut bench.lab, &options, &mut bench.watcher).unwrap();
+    assert_eq!(outcome.progress, RunProgress::Complete);
+    let said = "this run cannot be resumed: there is no home";
+    assert!(
+        bench.watcher.heard.iter().any(|note| note == said),
+        "{:?}",
+        bench.watcher.heard
+    );
+    let error = bench.resume(&outcome).unwrap_err().to_string();
+    assert!(error.contains("nothing shows that you began it"), "{error}");
+}
+
+#[test]
+fn a_run_with_a_changed_bit_in_a_log_measures_that_block_again() {
+    let mut bench = bench(&[]);
+    let outcome = bench.run(&plan());
+    let log = outcome.folder.join("trials/0004/latency.hlog");
+    let mut text = std::fs::read(&log).unwrap_or_default();
+    text.push(b'\n');
+    std::fs::write(&log, text).unwrap();
+    let mut second = Memory::default();
+    let resumed = bench.resume_with(&outcome, plan(), &mut second).unwrap();
+    assert_eq!(resumed.progress, RunProgress::Complete);
+    let said = second
+        .heard
+        .iter()
+        .find(|note| note.contains("measured again"));
+    assert!(
+        said.is_some_and(|said| said.contains("0004/latency.hlog")),
+        "{:?}",
+        second.heard
+    );
+    let records = bench.records(&resumed);
+    let counted = records
+        .iter()
+        .filter(|record| !record.superseded && record.block == 2);
+    assert_eq!(counted.count(), 3);
 }
 
 #[test]
@@ -494,14 +660,7 @@ fn a_run_folder_that_is_in_use_is_refused() {
     let mut bench = bench(&[]);
     let outcome = bench.run(&plan());
     let _held = RunFolder::open(&outcome.folder).unwrap();
-    let error = resume(
-        &outcome.folder,
-        plan(),
-        StartupTimes::default(),
-        &mut bench.lab,
-        &mut Memory::default(),
-    )
-    .unwrap_err();
+    let error = bench.resume(&outcome).unwrap_err();
     assert!(error.to_string().contains("being measured by another tare"));
 }
 
@@ -589,6 +748,7 @@ fn a_level_beyond_what_is_carried_is_left_out_before_the_first_block() {
             ..capacity
         }),
         times: StartupTimes::default(),
+        key: second.key(),
     };
     let outcome = run(
         &two_levels(),
@@ -614,6 +774,7 @@ fn without_the_baseline_or_with_nothing_but_it_there_is_nothing_to_compare() {
             command: Vec::new(),
             capacity: None,
             times: StartupTimes::default(),
+            key: bench.key(),
         };
         let error = run(&plan, &mut bench.lab, &options, &mut bench.watcher).unwrap_err();
         let said = error.to_string();

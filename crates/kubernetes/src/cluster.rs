@@ -323,6 +323,7 @@ impl PodProvider for Cluster {
         let mut cluster = record::cluster(&self.kubectl, &self.options, nodes)?;
         let software = self.mesh.as_ref().map(MeshOfCluster::software);
         cluster.mesh = software.unwrap_or_default();
+        cluster.tare_sha256 = record.tare_sha256.take();
         // Nodes of one cluster are taken for equal, whichever the probe was on; those of two clusters never are.
         record.fingerprint = cluster.id.clone();
         record.machine_id = Some(cluster.id.clone());

@@ -219,6 +219,7 @@ fn container_image(pod: &Value, name: &str) -> Option<TargetVersion> {
         source: String::from("installed in the cluster"),
         path: image.to_owned(),
         sha256: digest,
+        folder_sha256: None,
     })
 }
 

@@ -30,6 +30,7 @@ pub(crate) fn cluster(
         id: id.chars().take(ID_DIGITS).collect(),
         kubernetes: text(&version["gitVersion"]),
         image: options.image.clone(),
+        tare_sha256: None,
         nodes,
         load_cores: options.load_cores,
         mesh: BTreeMap::new(),

@@ -42,6 +42,12 @@ pub struct TestBedPlan {
 
 /// An environment in which targets run.
 pub trait Environment: Send {
+    /// The machine and this Tare, without targets: what is known before anything is fetched or called; `None`: nothing is.
+    ///
+    /// # Errors
+    /// What could not be read.
+    fn machine(&mut self) -> Result<Option<EnvironmentRecord>, LabError>;
+
     /// Makes every named target available, fetching what is missing; reports progress as text.
     ///
     /// # Errors

@@ -453,6 +453,7 @@ fn versioned(target: &Target, found: ProgramPath) -> Result<Software, LabError> 
                 .is_file()
                 .then(|| checksums::checksum(&found.bin).ok())
                 .flatten(),
+            folder_sha256: checksums::of_folder(&target.folder).ok(),
         },
         bin: found.bin,
         cached: found.cached,
@@ -476,17 +477,7 @@ fn other_machine(program: &Path) -> Option<String> {
 
 /// SHA-256 of a file, hexadecimal.
 fn sha256(file: &Path) -> io::Result<String> {
-    let mut file = File::open(file)?;
-    let mut digest = Sha256::new();
-    let mut chunk = vec![0_u8; 1 << 16];
-    loop {
-        let read = file.read(&mut chunk)?;
-        if read == 0 {
-            break;
-        }
-        digest.update(&chunk[..read]);
-    }
-    Ok(hexadecimal(&digest.finalize()))
+    tare_record::checksums::sha256_of(File::open(file)?)
 }
 
 /// SHA-256 of several texts, each with its length.

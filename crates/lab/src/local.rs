@@ -37,7 +37,7 @@ use crate::keeper::{self, CgroupLimits, Keeper, PrivateFolder, lock};
 use crate::remote::host::RemoteHost;
 use crate::remote::{self, SitePods};
 use crate::targets::{Target, Targets};
-use crate::{LabError, calibrate, process, render};
+use crate::{LabError, calibrate, process, program, render};
 pub use addresses::{Addresses, free_port};
 use in_mesh::not_yet;
 use isolation::Isolation;
@@ -274,6 +274,12 @@ impl Local {
 }
 
 impl Environment for Local {
+    fn machine(&mut self) -> Result<Option<EnvironmentRecord>, LabError> {
+        let (environment, addressing) = (self.network.environment(), self.network.word());
+        let here = || doctor::describe(&environment, addressing, Vec::new());
+        Ok(self.own_folder.is_none().then(here))
+    }
+
     fn provide(
         &mut self,
         targets: &[String],
@@ -313,6 +319,8 @@ impl Environment for Local {
             return Ok(EnvironmentRecord {
                 environment: self.network.environment(),
                 addressing: self.network.word().to_owned(),
+                tare_build: program::BUILD.map(str::to_owned),
+                tare_sha256: program::sha256(),
                 targets,
                 link_rtts: self.network.link_rtts.clone(),
                 ..record

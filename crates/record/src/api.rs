@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::load_report::LoadReport;
 use crate::plan::Form;
 use crate::record::{RunProgress, TrialRecord};
+use crate::seal::RunOrigin;
 use crate::view::{Sentence, View};
 
 mod comparison;
@@ -73,6 +74,9 @@ pub struct RunEntry {
     pub summary: Option<RunSummary>,
     /// Why it cannot be read.
     pub problem: Option<String>,
+    /// Where it is from; `None`: its folder does not say it. Only one that was begun here can be resumed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<RunOrigin>,
 }
 
 /// State of a run in the list.

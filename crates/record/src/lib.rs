@@ -6,8 +6,10 @@
 pub mod agent;
 pub mod api;
 pub mod calibration;
+pub mod checksums;
 pub mod clock;
 pub mod counter;
+pub mod durable;
 pub mod escape;
 pub mod event;
 pub mod export;
@@ -24,6 +26,7 @@ pub mod protocol;
 pub mod record;
 pub mod regular;
 pub mod schemas;
+pub mod seal;
 pub mod search_report;
 pub mod secrets;
 pub mod text;

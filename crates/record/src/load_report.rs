@@ -17,6 +17,12 @@ pub struct LoadReport {
     pub version: u32,
     /// Version of tare.
     pub tare: String,
+    /// Version, revision and date of its build; `None`: it was not made by `scripts/release`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tare_build: Option<String>,
+    /// SHA-256 of the program `tare`, hexadecimal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tare_sha256: Option<String>,
     /// Description of the load.
     pub load: String,
     /// Labels that the user gave it.

@@ -307,6 +307,12 @@ pub struct EnvironmentRecord {
     pub version: u32,
     /// Version of Tare.
     pub tare: String,
+    /// Version, revision and date of its build; `None`: it was not made by `scripts/release`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tare_build: Option<String>,
+    /// SHA-256 of the program `tare` that began the run, hexadecimal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tare_sha256: Option<String>,
     /// Kind of environment: `local`.
     pub environment: String,
     /// `loopback` or `namespaces`.
@@ -367,6 +373,9 @@ pub struct ClusterRecord {
     pub kubernetes: String,
     /// Image of the pods.
     pub image: String,
+    /// SHA-256 of the program `tare` of the image, hexadecimal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tare_sha256: Option<String>,
     /// Its nodes when the run began.
     pub nodes: Vec<NodeRecord>,
     /// Exclusive cores of each pod of agents; `None`: it shared those of its node.
@@ -464,6 +473,9 @@ pub struct TargetVersion {
     /// SHA-256 of the binary, hexadecimal; none if it is a folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
+    /// SHA-256 of its target folder, hexadecimal: of what `sha256sum` prints for its files, ordered by name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder_sha256: Option<String>,
 }
 
 /// A check of the machine.

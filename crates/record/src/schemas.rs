@@ -12,6 +12,7 @@ use crate::load_report::LoadReport;
 use crate::plan::Plan;
 use crate::profile::Profile;
 use crate::record::{EnvironmentRecord, RunState, TrialRecord};
+use crate::seal::RunSeal;
 use crate::search_report::{CurveReport, SearchReport};
 use crate::view::View;
 
@@ -67,6 +68,7 @@ pub const SHAPES: &[Shape] = &[
     Shape::of::<TrialRecord>("record", "record.json of a trial"),
     Shape::of::<EnvironmentRecord>("environment", "environment.json of a run"),
     Shape::of::<RunState>("run", "run.json of a run"),
+    Shape::of::<RunSeal>("seal", "seal.json of a run"),
     Shape::of::<Profile>(
         "profile",
         "stacks of an instance, profiles/NNNN.json of a run",

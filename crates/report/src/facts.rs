@@ -89,7 +89,10 @@ fn cluster(cluster: &ClusterRecord) -> FactGroup {
 }
 
 fn software(environment: &EnvironmentRecord) -> FactGroup {
-    let mut facts = vec![fact("tare", environment.tare.clone())];
+    let build = environment.tare_build.as_ref();
+    let mut facts = vec![fact("tare", build.unwrap_or(&environment.tare).clone())];
+    let program = environment.tare_sha256.clone();
+    facts.extend(program.map(|digest| fact("program of tare, SHA-256", digest)));
     facts.extend(environment.targets.iter().map(|(name, version)| {
         (
             name.clone(),

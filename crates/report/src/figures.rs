@@ -1,10 +1,13 @@
 //! The figures of a run in short, `figures.json` of its folder, written when it ends: a history reads them instead of all records.
 
+use std::io;
 use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tare_record::FORMAT_VERSION;
+use tare_record::checksums::Checksums;
+use tare_record::durable;
 use tare_record::metric::Metric;
 use tare_record::record::RunState;
 use tare_record::regular::{JSON_BYTES_MAX, read_regular};
@@ -70,10 +73,27 @@ impl StoredFigures {
         }
     }
 
+    /// Writes them into a folder, with their checksum if it has some.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn write(&self, folder: &Path) -> io::Result<()> {
+        let text = serde_json::to_vec(self)?;
+        if let Some(mut sums) = Checksums::read(folder).map_err(io::Error::other)? {
+            sums.add(FIGURES, &text);
+            sums.write(folder)?;
+        }
+        durable::write(&folder.join(FIGURES), &text)
+    }
+
     /// Those in a folder; `None`: there are none of this state of the run.
     #[must_use]
     pub fn read(folder: &Path, state: &RunState) -> Option<StoredFigures> {
         let text = read_regular(&folder.join(FIGURES), JSON_BYTES_MAX).ok()?;
+        // Those of a folder whose checksums do not name them are made again.
+        let sums = Checksums::read(folder).ok()?;
+        sums.map_or(Ok(()), |sums| sums.check(FIGURES, &text))
+            .ok()?;
         let found: StoredFigures = serde_json::from_slice(&text).ok()?;
         let is_current = found.version == FORMAT_VERSION
             && found.ended_unix_us.is_some()

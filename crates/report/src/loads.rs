@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::Deserialize;
 use tare_record::FORMAT_VERSION;
 use tare_record::api::{LOAD_REPORT, LatencyBucket, LoadFigures, LoadPercentile, StatusCodeCount};
+use tare_record::checksums::{ChecksumError, Checksums};
 use tare_record::load_report::{LatencyReport, LoadReport, QuantileValue};
 use tare_record::metric::{Metric, Unit};
 use tare_record::regular::{JSON_BYTES_MAX, read_regular};
@@ -30,6 +31,12 @@ pub enum LoadReadError {
     /// The content is no result of a load.
     #[error("it is no result of Tare or Fortio: {0}")]
     Content(#[from] serde_json::Error),
+    /// Its report is not what was written.
+    #[error("{LOAD_REPORT}: {0}")]
+    Changed(#[from] ChecksumError),
+    /// A file beside it is not what was written.
+    #[error("{0}")]
+    Damaged(String),
     /// It has another format version.
     #[error(
         "it has format version {0}, this tare reads version {FORMAT_VERSION}: use the tare that wrote it, or measure again"
@@ -45,7 +52,15 @@ pub enum LoadReadError {
 /// # Errors
 /// When it cannot be read, or was written by another version.
 pub fn report(folder: &Path) -> Result<LoadReport, LoadReadError> {
-    report_file(&folder.join(LOAD_REPORT))
+    let text = read_regular(&folder.join(LOAD_REPORT), JSON_BYTES_MAX)?;
+    if let Some(sums) = Checksums::read(folder)? {
+        sums.check(LOAD_REPORT, &text)?;
+        let of_file = |(name, error): (&str, ChecksumError)| {
+            LoadReadError::Damaged(format!("{name}: {error}"))
+        };
+        sums.check_trial_files(folder).map_err(of_file)?;
+    }
+    report_of(&text)
 }
 
 /// The report of a load in a file: what `tare load --json` printed.
@@ -53,8 +68,11 @@ pub fn report(folder: &Path) -> Result<LoadReport, LoadReadError> {
 /// # Errors
 /// As [`report`].
 pub fn report_file(file: &Path) -> Result<LoadReport, LoadReadError> {
-    let text = read_regular(file, JSON_BYTES_MAX)?;
-    let report: LoadReport = serde_json::from_slice(&text)?;
+    report_of(&read_regular(file, JSON_BYTES_MAX)?)
+}
+
+fn report_of(text: &[u8]) -> Result<LoadReport, LoadReadError> {
+    let report: LoadReport = serde_json::from_slice(text)?;
     match report.version {
         FORMAT_VERSION => Ok(report),
         other => Err(LoadReadError::Version(other)),

@@ -7,7 +7,7 @@ use tare_record::profile::{PROFILES, Profile};
 use tare_record::view::{FlameGraphView, Table, TableCell, TableColumn, TableRow};
 
 use crate::flame_graph;
-use crate::read::{FileError, json, or_skip};
+use crate::read::{FileError, checked_json, or_skip};
 use crate::tables::TableInputs;
 
 /// Most profiles that are read.
@@ -30,7 +30,7 @@ pub fn read(folder: &Path, skipped: &mut Vec<String>) -> Vec<Profile> {
             .unwrap_or(&file)
             .display()
             .to_string();
-        let read: Result<Profile, FileError> = json(&file);
+        let read: Result<Profile, FileError> = checked_json(&file);
         or_skip(skipped, &name, read)
     });
     profiles.collect()

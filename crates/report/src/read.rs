@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tare_record::FORMAT_VERSION;
+use tare_record::checksums::{CHECKSUMS, ChecksumError, Checksums, ENVIRONMENT, PLAN, RECORD};
 use tare_record::plan::Plan;
 use tare_record::profile::Profile;
 use tare_record::record::{EnvironmentRecord, RunProgress, RunState, TrialRecord};
@@ -135,8 +136,8 @@ pub fn read(folder: &Path) -> Result<Run, ReadError> {
 /// # Errors
 /// When it cannot be used.
 pub fn plan(folder: &Path) -> Result<Plan, ReadError> {
-    let path = folder.join("plan.json");
-    let plan = match json::<Plan>(&path) {
+    let path = folder.join(PLAN);
+    let plan = match checked_json::<Plan>(&path) {
         Ok(plan) => plan,
         Err(FileError::Version(found)) => return Err(ReadError::Version { path, found }),
         Err(FileError::Reason(reason)) => return Err(ReadError::Plan { path, reason }),
@@ -153,8 +154,18 @@ pub fn plan(folder: &Path) -> Result<Plan, ReadError> {
 /// With the reason.
 pub fn environment(folder: &Path) -> Result<EnvironmentRecord, String> {
     let mut skipped = Vec::new();
-    let read = json(&folder.join("environment.json"));
-    or_skip(&mut skipped, "environment.json", read).ok_or_else(|| skipped.join("; "))
+    let read = checked_json(&folder.join(ENVIRONMENT));
+    or_skip(&mut skipped, ENVIRONMENT, read).ok_or_else(|| skipped.join("; "))
+}
+
+/// Reads a file of a run, and checks it by the checksums of its folder if that has some.
+pub(crate) fn checked_json<T: DeserializeOwned>(path: &Path) -> Result<T, FileError> {
+    let (value, text) = read_versioned(path, JSON_BYTES_MAX)?;
+    let sums = path.parent().map_or(Ok(None), Checksums::read);
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    sums.and_then(|sums| sums.map_or(Ok(()), |sums| sums.check(&name, &text)))
+        .map_err(|error| FileError::Reason(error.to_string()))?;
+    Ok(value)
 }
 
 /// Why a plan is larger than any experiment can be; `None` if it is not.
@@ -175,17 +186,22 @@ fn trials(folder: &Path, plan: &Plan, is_running: bool, skipped: &mut Vec<String
     let mut folders = trial_folders(folder, TRIALS_MAX, skipped);
     if is_running
         && let Some(last) = folders.last_entry()
-        && !last.get().join("record.json").exists()
+        && !last.get().join(RECORD).exists()
     {
         last.remove();
     }
+    let has_checksums = folder.join(CHECKSUMS).symlink_metadata().is_ok();
     for (name, place) in folders {
-        let named = format!("trials/{name}/record.json");
-        let read = read_versioned(&place.join("record.json"), bytes_left.min(JSON_BYTES_MAX));
-        let Some((record, bytes)) = or_skip::<(TrialRecord, u64)>(skipped, &named, read) else {
+        let named = format!("trials/{name}/{RECORD}");
+        let read = read_versioned(&place.join(RECORD), bytes_left.min(JSON_BYTES_MAX));
+        let Some((record, text)) = or_skip::<(TrialRecord, Vec<u8>)>(skipped, &named, read) else {
             continue;
         };
-        bytes_left = bytes_left.saturating_sub(bytes);
+        bytes_left = bytes_left.saturating_sub(text.len() as u64);
+        if let Err((file, error)) = check_trial(&place, &record, &text, has_checksums) {
+            skipped.push(format!("trials/{name}/{file}: {error}"));
+            continue;
+        }
         if arms.contains(record.arm.as_str()) && levels.contains(record.level.as_str()) {
             trials.push(Trial {
                 folder: place,
@@ -197,6 +213,24 @@ fn trials(folder: &Path, plan: &Plan, is_running: bool, skipped: &mut Vec<String
     }
     trials.sort_by_key(|trial| trial.record.trial);
     trials
+}
+
+/// Checks the files of a trial by its checksums, which it has if its run has some. Those of a superseded trial are not used.
+fn check_trial(
+    trial: &Path,
+    record: &TrialRecord,
+    text: &[u8],
+    run_has_some: bool,
+) -> Result<(), (&'static str, ChecksumError)> {
+    let of_record = |error| (RECORD, error);
+    let Some(sums) = Checksums::of_trial(trial, run_has_some).map_err(of_record)? else {
+        return Ok(());
+    };
+    sums.check(RECORD, text).map_err(of_record)?;
+    match record.superseded {
+        true => Ok(()),
+        false => sums.check_trial_files(trial),
+    }
 }
 
 /// Rejects two fit trials of one slot (block, arm, level and copy): a view would show one and merge both.
@@ -214,8 +248,8 @@ fn check_slots(trials: &[Trial]) -> Result<(), ReadError> {
                 _ => ", second copy",
             };
             return Err(ReadError::Twice {
-                first: first.folder.join("record.json"),
-                second: trial.folder.join("record.json"),
+                first: first.folder.join(RECORD),
+                second: trial.folder.join(RECORD),
                 slot: format!(
                     "{} at {} in block {}{copy}",
                     record.arm, record.level, record.block
@@ -286,8 +320,11 @@ pub(crate) fn json<T: DeserializeOwned>(path: &Path) -> Result<T, FileError> {
     read_versioned(path, JSON_BYTES_MAX).map(|(value, _)| value)
 }
 
-/// Reads a file of at most `bytes_max` bytes and checks its format version; the value, and the length of the file.
-fn read_versioned<T: DeserializeOwned>(path: &Path, bytes_max: u64) -> Result<(T, u64), FileError> {
+/// Reads a file of at most `bytes_max` bytes and checks its format version; the value, and the text of the file.
+fn read_versioned<T: DeserializeOwned>(
+    path: &Path,
+    bytes_max: u64,
+) -> Result<(T, Vec<u8>), FileError> {
     let reason = |error: &dyn std::fmt::Display| FileError::Reason(error.to_string());
     let text = read_regular(path, bytes_max).map_err(|error| reason(&error))?;
     // The version is checked before the shape, so that a file of another version is reported as such.
@@ -298,7 +335,7 @@ fn read_versioned<T: DeserializeOwned>(path: &Path, bytes_max: u64) -> Result<(T
     }
     let value = serde_json::from_slice(&text).map_err(|error| reason(&error))?;
     match large_number(&text) {
-        None => Ok((value, text.len() as u64)),
+        None => Ok((value, text)),
         Some(number) => Err(FileError::Reason(format!(
             "{number} is larger than any number of a run ({NUMBER_MAX}): the file is damaged"
         ))),

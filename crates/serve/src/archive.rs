@@ -63,6 +63,7 @@ pub fn import(runs: &Path, own: &Path, mut received: File) -> Reply<String> {
     tare_report::read(&folder).map_err(|error| {
         Refusal::invalid(format!("the archive has no run that can be read: {error}"))
     })?;
+    tare_lab::seal::mark_imported(&folder)?;
     for number in 1..1000 {
         let id = match number {
             1 => name.clone(),

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 use serde_json::Value;
+use tare_lab::seal::RunKey;
 use tare_record::api::{
     ArmRoute, ExperimentLibrary, ExperimentRequest, LibraryEntry, PlanReply, StartReply,
 };
@@ -121,8 +122,10 @@ pub fn start(server: &Server, request: &ExperimentRequest) -> Reply<StartReply> 
     })
 }
 
-/// Resumes a run.
+/// Resumes a run that this user began. (`tare run` checks that itself: here it is refused before a process starts.)
 pub fn resume(server: &Server, folder: &Path) -> Reply<StartReply> {
+    let opened = RunKey::of_user().and_then(|key| key.open(folder));
+    opened.map_err(|why| Refusal::conflict(format!("this run cannot be resumed: {why}")))?;
     let prepared = server.children.prepare()?;
     begin(server, &prepared, |command| {
         command.arg("--resume").arg(folder);

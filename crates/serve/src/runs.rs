@@ -11,8 +11,10 @@ use tare_record::FORMAT_VERSION;
 use tare_record::api::{
     FileEntry, RunDetail, RunEntry, RunEntryState, RunSummary, SUMMARY, TrialDetail,
 };
+use tare_record::checksums::{Checksums, RECORD};
 use tare_record::record::{RunProgress, RunState, TrialRecord};
 use tare_record::regular::{JSON_BYTES_MAX, read_regular};
+use tare_record::seal::RunOrigin;
 use tare_record::view::View;
 use tare_report::{Run, routes, summary};
 
@@ -45,6 +47,7 @@ struct Known {
     stamp: Stamp,
     state: Result<RunState, String>,
     summary: Option<RunSummary>,
+    origin: Option<RunOrigin>,
 }
 
 impl Runs {
@@ -214,8 +217,11 @@ impl Runs {
     pub fn trial(&self, id: &str, number: u32) -> Reply<TrialDetail> {
         let folder = self.run(id)?;
         let path = format!("trials/{number:04}");
-        let file = places::open_below(&folder, &format!("{path}/record.json"))?;
+        let file = places::open_below(&folder, &format!("{path}/{RECORD}"))?;
         let text = places::text(file, JSON_BYTES_MAX)?;
+        let sums = Checksums::read(&folder.join(&path));
+        sums.and_then(|sums| sums.map_or(Ok(()), |sums| sums.check(RECORD, text.as_bytes())))
+            .map_err(|error| Refusal::invalid(format!("its record cannot be used: {error}")))?;
         let record: TrialRecord = serde_json::from_str(&text)
             .map_err(|error| Refusal::invalid(format!("its record cannot be read: {error}")))?;
         let mut files = places::files_below(&folder.join(&path), FILES_MAX);
@@ -315,6 +321,7 @@ fn read_small(folder: &Path, stamp: Stamp) -> Known {
         stamp,
         summary: summary.filter(is_of),
         state,
+        origin: tare_lab::seal::origin(folder),
     }
 }
 
@@ -337,5 +344,6 @@ fn entry(id: &str, folder: &Path, known: &Known) -> RunEntry {
         state,
         summary: known.summary.clone(),
         problem,
+        origin: known.origin,
     }
 }

@@ -41,6 +41,6 @@ export function experimentsOf(runs: readonly RunEntry[]): string[] {
 }
 
 /** Whether a run can go on. */
-export function canResume(state: RunEntryState): boolean {
-  return state === "interrupted" || state === "failed" || state === "killed";
+export function canResume({ state, origin }: RunEntry): boolean {
+  return origin !== "imported" && (state === "interrupted" || state === "failed" || state === "killed");
 }

@@ -12,6 +12,7 @@ use anyhow::Context;
 use schemars::JsonSchema;
 use serde::Serialize;
 use tare_record::FORMAT_VERSION;
+use tare_record::checksums::Checksums;
 use tare_record::load_report::LatencyReport;
 use tare_record::schemas::{Shape, schema_of};
 use tare_stats::{Latencies, hlog};
@@ -119,6 +120,12 @@ fn read(log: &Path) -> Result<BTreeMap<String, Latencies>, String> {
         false => log.to_owned(),
     };
     let named = |error: &dyn Display| format!("{}: {error}", path.display());
+    if log.is_dir() {
+        let sums = Checksums::read(log);
+        let checked =
+            sums.and_then(|sums| sums.map_or(Ok(()), |sums| sums.check_file(log, KEPT_LOG)));
+        checked.map_err(|error| named(&error))?;
+    }
     let file = File::open(&path).map_err(|error| named(&error))?;
     hlog::read_merged(BufReader::new(file), ..).map_err(|error| named(&error))
 }

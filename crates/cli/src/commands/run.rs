@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context;
-use tare_conduct::{Event, RunOptions, RunOutcome, Watcher};
+use tare_conduct::{ConductError, Event, KeptRun, RunOptions, RunOutcome, Watcher};
 use tare_experiment::catalog::Catalog;
 use tare_experiment::def::MeshDef;
 use tare_experiment::estimate::StartupTimes;
@@ -17,6 +17,7 @@ use tare_lab::doctor::OtherPrograms;
 use tare_lab::fetch::Fetcher;
 use tare_lab::local::{Local, LocalOptions};
 use tare_lab::remote::{Namespaces, PodProvider, SitePods};
+use tare_lab::seal::RunKey;
 use tare_lab::targets::Targets;
 use tare_record::api::SUMMARY;
 use tare_record::event::RunEvent;
@@ -104,16 +105,16 @@ pub fn measure(args: Args, prints: Output) -> anyhow::Result<Measured> {
         true => ProgressOutput::Terminal,
         false => ProgressOutput::Log,
     };
-    let resumed = match &args.resume {
-        Some(run) => Some(runs::find(run, &args.experiment.out)?),
+    let key = RunKey::of_user();
+    let kept = match &args.resume {
+        Some(run) => Some(kept_run(run, &args.experiment.out, &key)?),
         None => None,
     };
-    let (plan, addressing) = match &resumed {
-        Some(folder) => {
-            let run = tare_report::read(folder).map_err(bad_input)?;
-            let was = run.environment.and_then(|was| value_of(&was.addressing));
-            let addressing = was.unwrap_or(run.plan.addressing);
-            (with_credentials(run.plan, &args.experiment)?, addressing)
+    let (plan, addressing) = match &kept {
+        Some(kept) => {
+            let addressing = value_of(&kept.environment().addressing);
+            let plan = with_credentials(kept.plan().clone(), &args.experiment)?;
+            (plan, addressing.unwrap_or(kept.plan().addressing))
         }
         None => {
             let mut plan = args
@@ -143,10 +144,10 @@ pub fn measure(args: Args, prints: Output) -> anyhow::Result<Measured> {
         progress.on_event(&Event::Note(&said));
     }
     let known = times::known(&args.experiment.library()?.catalog, &plan);
-    let outcome = match &resumed {
-        Some(folder) => tare_conduct::resume(folder, plan, known, &mut environment, &mut progress),
+    let outcome = match kept {
+        Some(kept) => tare_conduct::resume(kept, plan, known, &mut environment, &mut progress),
         None => {
-            let options = options(&args, &plan, known);
+            let options = options(&args, &plan, known, key);
             tare_conduct::run(&plan, &mut environment, &options, &mut progress)
         }
     };
@@ -165,6 +166,18 @@ pub fn measure(args: Args, prints: Output) -> anyhow::Result<Measured> {
             Err(error.into())
         }
     }
+}
+
+/// The run to resume, if this user began it.
+fn kept_run(name: &str, out: &Path, key: &Result<RunKey, String>) -> anyhow::Result<KeptRun> {
+    let folder = runs::find(name, out)?;
+    let kept = KeptRun::open(&folder, key).map_err(|error| match error {
+        ConductError::Plan(_) => bad_input(error),
+        other => other.into(),
+    })?;
+    // Refuses, before anything is measured, what no report could be made of.
+    tare_report::read(&folder).map_err(bad_input)?;
+    Ok(kept)
 }
 
 /// Checks that what is profiled is there, and installs perf.
@@ -351,7 +364,12 @@ fn local_options(
 }
 
 /// Options of a new run; its folder is `<out>/<time>-<experiment>`.
-fn options(args: &Args, plan: &Plan, times: StartupTimes) -> RunOptions {
+fn options(
+    args: &Args,
+    plan: &Plan,
+    times: StartupTimes,
+    key: Result<RunKey, String>,
+) -> RunOptions {
     let stem = plan.experiment.rsplit('/').next().unwrap_or("run");
     let now = jiff::ZonedDateTime::now()
         .strftime("%Y-%m-%dT%H-%M-%S")
@@ -368,6 +386,7 @@ fn options(args: &Args, plan: &Plan, times: StartupTimes) -> RunOptions {
             .collect(),
         capacity: capacity::known(&args.experiment.out, plan),
         times,
+        key,
     }
 }
 
@@ -402,8 +421,9 @@ fn print_report(
     }
     let summary = serde_json::to_vec_pretty(&tare_report::summary::summary(&run, &view))?;
     tare_conduct::write_synced(&outcome.folder.join(SUMMARY), &summary)?;
-    let figures = serde_json::to_vec(&StoredFigures::of(&view.levels, run.state.as_ref()))?;
-    tare_conduct::write_synced(&outcome.folder.join(FIGURES), &figures)?;
+    StoredFigures::of(&view.levels, run.state.as_ref())
+        .write(&outcome.folder)
+        .with_context(|| format!("cannot write {}", outcome.folder.join(FIGURES).display()))?;
     if args.json && prints == Output::WithoutJson {
         // The caller prints its own.
     } else if args.json {

@@ -24,7 +24,9 @@ use tare_record::agent::{
 use tare_record::counter::{CounterKind, CounterReading};
 use tare_record::load::{Endpoint, LoadPlan};
 use tare_record::plan::{Ask, PreparedTopic};
-use tare_record::record::{EnvironmentRecord, InstanceUsage, MachineUsage, ReadBackRecord};
+use tare_record::record::{
+    EnvironmentRecord, InstanceUsage, MachineUsage, ReadBackRecord, TargetVersion,
+};
 use tare_record::topology::Topology;
 
 pub use plan::plan;
@@ -86,6 +88,9 @@ pub struct Lab {
     /// What their workers then took for an exchange, in turn; none: 10 ns.
     pub costs_ns: Arc<Mutex<VecDeque<u64>>>,
     pub fingerprint: String,
+    /// Digest of the program that conducts.
+    pub tare: String,
+    pub targets: BTreeMap<String, TargetVersion>,
     /// What the server of every bed says to have taken to come up.
     pub start_takes: Option<Duration>,
     /// Nothing external is to be found.
@@ -103,6 +108,32 @@ fn outside(reason: &str) -> LabError {
 }
 
 impl Lab {
+    fn record(&self) -> EnvironmentRecord {
+        EnvironmentRecord {
+            version: FORMAT_VERSION,
+            tare: "0".into(),
+            tare_build: None,
+            tare_sha256: Some(self.tare.clone()),
+            environment: "scripted".into(),
+            addressing: "none".into(),
+            kernel: "k".into(),
+            os: "o".into(),
+            cpu_model: "c".into(),
+            cores: 2,
+            memory_bytes: 1,
+            machine_id: None,
+            boot_id: "b".into(),
+            fingerprint: self.fingerprint.clone(),
+            targets: self.targets.clone(),
+            checks: Vec::new(),
+            facts: BTreeMap::new(),
+            calibration: None,
+            link_rtts: Vec::new(),
+            cluster: None,
+            further_clusters: Vec::new(),
+        }
+    }
+
     pub fn with(fates: &[Fate]) -> Self {
         Lab {
             fates: Arc::new(Mutex::new(fates.iter().copied().collect())),
@@ -130,7 +161,15 @@ impl Lab {
 }
 
 impl Environment for Lab {
+    fn machine(&mut self) -> Result<Option<EnvironmentRecord>, LabError> {
+        Ok(Some(EnvironmentRecord {
+            targets: BTreeMap::new(),
+            ..self.record()
+        }))
+    }
+
     fn provide(&mut self, _: &[String], _: &mut dyn FnMut(&str)) -> Result<(), LabError> {
+        self.note("fetch".into());
         Ok(())
     }
 
@@ -145,27 +184,7 @@ impl Environment for Lab {
     }
 
     fn describe(&mut self) -> Result<EnvironmentRecord, LabError> {
-        Ok(EnvironmentRecord {
-            version: FORMAT_VERSION,
-            tare: "0".into(),
-            environment: "scripted".into(),
-            addressing: "none".into(),
-            kernel: "k".into(),
-            os: "o".into(),
-            cpu_model: "c".into(),
-            cores: 2,
-            memory_bytes: 1,
-            machine_id: None,
-            boot_id: "b".into(),
-            fingerprint: self.fingerprint.clone(),
-            targets: BTreeMap::new(),
-            checks: Vec::new(),
-            facts: BTreeMap::new(),
-            calibration: None,
-            link_rtts: Vec::new(),
-            cluster: None,
-            further_clusters: Vec::new(),
-        })
+        Ok(self.record())
     }
 
     fn place(&mut self, plan: &TestBedPlan) -> Result<Box<dyn TestBed>, LabError> {

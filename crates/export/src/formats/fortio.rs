@@ -6,6 +6,7 @@ use std::path::Path;
 
 use tare_load::{LoadOutcome, fortio};
 use tare_record::FORMAT_VERSION;
+use tare_record::checksums::Checksums;
 use tare_record::load::LoadPlan;
 use tare_record::regular::open_regular;
 use tare_report::Run;
@@ -107,6 +108,11 @@ fn totals(folder: &Path) -> Result<BTreeMap<String, Latencies>, ExportError> {
         path: path.clone(),
         error,
     };
+    let sums = Checksums::read(folder).map_err(|error| failed(std::io::Error::other(error)))?;
+    if let Some(sums) = sums {
+        let checked = sums.check_file(folder, "latency.hlog");
+        checked.map_err(|error| failed(std::io::Error::other(error)))?;
+    }
     let file = open_regular(&path, LOG_BYTES_MAX).map_err(failed)?;
     let read = hlog::read_merged(BufReader::new(file), ..);
     read.map_err(|error| failed(std::io::Error::other(error)))

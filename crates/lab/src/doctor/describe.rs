@@ -9,6 +9,7 @@ use tare_record::record::{Check, EnvironmentRecord};
 
 use crate::calibrate;
 use crate::process::field;
+use crate::program;
 
 /// Kernel settings that affect a result: name in the record, file.
 const FACTS: &[(&str, &str)] = &[
@@ -65,6 +66,8 @@ pub fn describe(environment: &str, addressing: &str, checks: Vec<Check>) -> Envi
     EnvironmentRecord {
         version: FORMAT_VERSION,
         tare: env!("CARGO_PKG_VERSION").to_owned(),
+        tare_build: program::BUILD.map(str::to_owned),
+        tare_sha256: program::sha256(),
         environment: environment.to_owned(),
         addressing: addressing.to_owned(),
         kernel,

@@ -1,12 +1,12 @@
 //! Software in the cache is what was fetched: checksums that were recorded at the fetch, verified before anything of it runs.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
-use std::io::Write as _;
+use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use tare_record::durable;
 use tare_record::regular::read_regular_text;
 
 use super::{disk, sha256};
@@ -23,21 +23,28 @@ type FileState = (u64, u64, u64, (i64, i64), (i64, i64));
 /// Files that this process has read, so that a test bed does not read them again.
 static READ: Mutex<BTreeMap<FileState, String>> = Mutex::new(BTreeMap::new());
 
-/// Records the checksums of a folder that was just filled.
-pub(super) fn record(folder: &Path) -> Result<(), String> {
+/// The checksums of all files of a folder, ordered by name, as sha256sum prints them.
+fn lines(folder: &Path) -> Result<String, String> {
     let mut lines = String::new();
     for name in files(folder)? {
         lines += &format!("{}  {name}\n", checksum(&folder.join(&name))?);
     }
+    Ok(lines)
+}
+
+/// One checksum of a folder: that of the checksums of its files.
+///
+/// # Errors
+/// What cannot be read.
+pub(super) fn of_folder(folder: &Path) -> Result<String, String> {
+    Ok(tare_record::checksums::sha256(lines(folder)?.as_bytes()))
+}
+
+/// Records the checksums of a folder that was just filled.
+pub(super) fn record(folder: &Path) -> Result<(), String> {
+    let lines = lines(folder)?;
     // Another run may do the same at this moment.
-    let partial = folder.join(format!("{RECORD}.{}", std::process::id()));
-    File::create(&partial)
-        .and_then(|mut file| {
-            file.write_all(lines.as_bytes())?;
-            file.sync_all()
-        })
-        .and_then(|()| fs::rename(&partial, folder.join(RECORD)))
-        .map_err(disk(folder))
+    durable::write_shared(&folder.join(RECORD), lines.as_bytes()).map_err(disk(folder))
 }
 
 /// Compares a folder with its record.
@@ -137,7 +144,7 @@ mod tests {
         // The same length and, as whoever changes it can have it, the same time.
         let time = fs::metadata(&program).unwrap().modified().unwrap();
         fs::write(&program, "ONE").unwrap();
-        let file = File::options().write(true).open(&program).unwrap();
+        let file = fs::File::options().write(true).open(&program).unwrap();
         file.set_modified(time).unwrap();
         let of_program = said().unwrap();
         assert!(
@@ -158,6 +165,31 @@ mod tests {
         assert!(said().unwrap().contains("jars/a.jar"));
         std::os::unix::fs::symlink(&program, &archive).unwrap();
         assert!(said().unwrap().contains("is no file"));
+    }
+
+    #[test]
+    fn a_folder_has_another_checksum_when_a_file_changes_moves_or_is_added() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path();
+        fs::create_dir(folder.join("golden")).unwrap();
+        fs::write(folder.join("target.yaml"), "one").unwrap();
+        let first = of_folder(folder).unwrap();
+        assert_eq!(first, of_folder(folder).unwrap());
+        let mut known = vec![first.clone()];
+        let mut differs = |what: &str| {
+            let now = of_folder(folder).unwrap();
+            assert!(!known.contains(&now), "{what}");
+            known.push(now);
+        };
+        fs::write(folder.join("golden/a.yaml"), "").unwrap();
+        differs("a file more");
+        fs::rename(folder.join("golden/a.yaml"), folder.join("a.yaml")).unwrap();
+        differs("it is elsewhere");
+        fs::write(folder.join("target.yaml"), "two").unwrap();
+        differs("another content");
+        fs::write(folder.join("target.yaml"), "one").unwrap();
+        fs::remove_file(folder.join("a.yaml")).unwrap();
+        assert_eq!(first, of_folder(folder).unwrap());
     }
 
     #[test]

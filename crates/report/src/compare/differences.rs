@@ -74,6 +74,11 @@ fn cluster(environment: &EnvironmentRecord) -> String {
     }
 }
 
+/// Whether both are known and not the same.
+fn differ(a: &Option<String>, b: &Option<String>) -> bool {
+    a.is_some() && b.is_some() && a != b
+}
+
 /// Differences that may cause different figures.
 pub fn possible_causes(before: &Run, after: &Run) -> Vec<String> {
     let mut found = Vec::new();
@@ -86,8 +91,11 @@ pub fn possible_causes(before: &Run, after: &Run) -> Vec<String> {
     let (Some(a), Some(b)) = (&before.environment, &after.environment) else {
         return found;
     };
-    if a.tare != b.tare {
-        found.push(format!("tare, {} and {}", a.tare, b.tare));
+    let build = |of: &EnvironmentRecord| of.tare_build.as_ref().unwrap_or(&of.tare).clone();
+    if build(a) != build(b) {
+        found.push(format!("tare, {} and {}", build(a), build(b)));
+    } else if differ(&a.tare_sha256, &b.tare_sha256) {
+        found.push(String::from("tare, which was built anew"));
     }
     if a.boot_id != b.boot_id {
         found.push("the boot of the machine".into());
@@ -120,6 +128,13 @@ pub fn possible_causes(before: &Run, after: &Run) -> Vec<String> {
         };
         if version(a) != version(b) {
             found.push(format!("{name}, {} and {}", version(a), version(b)));
+        } else if let (Some(a), Some(b)) = (a.targets.get(name), b.targets.get(name)) {
+            if differ(&a.sha256, &b.sha256) {
+                found.push(format!("the program of {name}"));
+            }
+            if differ(&a.folder_sha256, &b.folder_sha256) {
+                found.push(format!("the target folder of {name}"));
+            }
         }
     }
     for (name, value) in &a.facts {

@@ -2,11 +2,14 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::path::Path;
 
+use tare_record::checksums::Checksums;
 use tare_record::metric::Metric;
 use tare_record::plan::Plan;
 use tare_record::record::{RunProgress, TrialStatus};
 use tare_record::view::{SentenceKind, ViewState};
+use tare_report::figures::StoredFigures;
 
 use crate::fixture::{SampleRun, write_json};
 use crate::{in_memory, overhead, sentences, view_of};
@@ -113,6 +116,123 @@ fn broken_files_are_named_and_left_out_and_nothing_panics() {
             .iter()
             .any(|w| w.starts_with("6 files could not be read"))
     );
+}
+
+/// Gives a run the checksums that `tare run` writes.
+fn with_checksums(folder: &Path) {
+    let write = |folder: &Path, names: &[&str]| {
+        let mut sums = Checksums::default();
+        for name in names {
+            sums.add_file(folder, name).unwrap();
+        }
+        sums.write(folder).unwrap();
+    };
+    write(folder, &["plan.json", "environment.json"]);
+    for trial in fs::read_dir(folder.join("trials")).unwrap() {
+        let names = ["record.json", "latency.hlog", "lateness.hlog"];
+        write(&trial.unwrap().path(), &names);
+    }
+}
+
+/// Changes the last bit of the last digit of a file.
+fn change_a_bit(path: &Path) {
+    let mut text = fs::read(path).unwrap();
+    let at = text.iter().rposition(u8::is_ascii_digit).unwrap();
+    text[at] ^= 1;
+    fs::write(path, text).unwrap();
+}
+
+#[test]
+fn a_changed_bit_in_a_record_or_a_log_leaves_out_its_trial_with_the_reason() {
+    let place = in_memory();
+    let folder = short().write(place.path()).unwrap();
+    with_checksums(&folder);
+    let whole = tare_report::read(&folder).unwrap();
+    assert_eq!((whole.trials.len(), whole.skipped.len()), (5, 0));
+    for name in ["record.json", "latency.hlog", "lateness.hlog"] {
+        let path = folder.join("trials/0003").join(name);
+        let was = fs::read(&path).unwrap();
+        change_a_bit(&path);
+        let run = tare_report::read(&folder).unwrap();
+        assert_eq!(run.trials.len(), 4, "{name}");
+        let start = format!("trials/0003/{name}: it is not what was written");
+        assert!(run.skipped[0].starts_with(&start), "{:?}", run.skipped);
+        let view = tare_report::view(&run);
+        assert_eq!(view.unreadable_files, run.skipped, "the report says so");
+        fs::write(&path, was).unwrap();
+    }
+    let sums = folder.join("trials/0003/SHA256SUMS");
+    let was = fs::read(&sums).unwrap();
+    for text in ["", "no checksums"] {
+        fs::write(&sums, text).unwrap();
+        assert_eq!(
+            tare_report::read(&folder).unwrap().trials.len(),
+            4,
+            "{text}"
+        );
+    }
+    fs::remove_file(&sums).unwrap();
+    let run = tare_report::read(&folder).unwrap();
+    assert!(
+        run.skipped[0].contains("0003/record.json: SHA256SUMS has no checksum"),
+        "{:?}",
+        run.skipped
+    );
+    fs::write(&sums, was).unwrap();
+    // A file that was added.
+    fs::write(folder.join("trials/0003/samples.csv"), "ok").unwrap();
+    let run = tare_report::read(&folder).unwrap();
+    assert!(
+        run.skipped[0].contains("0003/samples.csv: SHA256SUMS has no checksum"),
+        "{:?}",
+        run.skipped
+    );
+    fs::remove_file(folder.join("trials/0003/samples.csv")).unwrap();
+    // A run of an earlier version has none.
+    for trial in fs::read_dir(folder.join("trials")).unwrap() {
+        fs::remove_file(trial.unwrap().path().join("SHA256SUMS")).unwrap();
+    }
+    fs::remove_file(folder.join("SHA256SUMS")).unwrap();
+    assert_eq!(tare_report::read(&folder).unwrap().trials.len(), 5);
+}
+
+#[test]
+fn a_changed_bit_in_the_plan_is_an_error_and_in_the_environment_a_file_that_cannot_be_read() {
+    let place = in_memory();
+    let folder = short().write(place.path()).unwrap();
+    with_checksums(&folder);
+    change_a_bit(&folder.join("environment.json"));
+    let run = tare_report::read(&folder).unwrap();
+    assert!(run.environment.is_none());
+    assert!(
+        run.skipped[0].starts_with("environment.json: it is not what was written"),
+        "{:?}",
+        run.skipped
+    );
+    change_a_bit(&folder.join("plan.json"));
+    let said = tare_report::read(&folder).unwrap_err().to_string();
+    assert!(
+        said.contains("plan.json cannot be used: it is not what was written"),
+        "{said}"
+    );
+}
+
+#[test]
+fn changed_figures_are_made_again() {
+    let place = in_memory();
+    let folder = short().write(place.path()).unwrap();
+    with_checksums(&folder);
+    let run = tare_report::read(&folder).unwrap();
+    let state = run.state.clone().unwrap();
+    let figures = StoredFigures::of(&tare_report::view(&run).levels, Some(&state));
+    figures.write(&folder).unwrap();
+    assert_eq!(
+        StoredFigures::read(&folder, &state).as_ref(),
+        Some(&figures)
+    );
+    assert_eq!(tare_report::read(&folder).unwrap().trials.len(), 5);
+    change_a_bit(&folder.join("figures.json"));
+    assert_eq!(StoredFigures::read(&folder, &state), None);
 }
 
 #[test]

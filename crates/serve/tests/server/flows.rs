@@ -166,6 +166,26 @@ fn a_run_is_planned_started_watched_and_kept() {
     assert_eq!(archive.status, 200);
     let imported = send_archive(&server, &archive.body);
     assert_eq!(imported["id"], format!("{id}-2"));
+    // It is shown and compared, and nothing of it is carried out.
+    assert_eq!(server.get(&run)["entry"]["origin"], "begun");
+    assert_eq!(
+        server.get(&format!("{run}-2"))["entry"]["origin"],
+        "imported"
+    );
+    let starts = || {
+        server.get("/api/v1/starts")["starts"]
+            .as_array()
+            .map(Vec::len)
+    };
+    let before = starts();
+    let refused = server.ask("POST", &format!("{run}-2/resume"), Some(&json!({})));
+    assert_eq!(refused.status, 409, "{}", refused.text());
+    assert!(
+        refused.text().contains("it was imported"),
+        "{}",
+        refused.text()
+    );
+    assert_eq!(starts(), before, "no process was started");
     let both = server.get(&format!("/api/v1/compare?run={id}&run={id}-2"));
     assert_eq!(both["runs"].as_array().unwrap().len(), 2);
     assert_eq!(both["runs"][0]["cells"], both["runs"][1]["cells"]);

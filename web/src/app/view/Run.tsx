@@ -46,11 +46,12 @@ function Finished({ id, run, reload }: { id: string; run: RunDetail; reload: () 
       <div class="bar">
         <p class="crumb"><a href="/">Runs</a> / {id}</p>
         <div class="tools">
-          {mayChange() && canResume(run.entry.state) && start === null && <Do action={action} run={resume} strong>Resume</Do>}
+          {mayChange() && canResume(run.entry) && start === null && <Do action={action} run={resume} strong>Resume</Do>}
           {run.entry.state === "complete" && run.entry.summary != null && <a class="button" href={experimentAt({ experiment: run.entry.summary.experiment, form: run.entry.summary.form })}>History</a>}
           <Downloads id={id} report={view.data !== null} />
         </div>
       </div>
+      {run.entry.origin === "imported" && <p class="lead">This run was imported: it can be shown and compared, not resumed.</p>}
       {action.problem !== null && <Problem>{action.problem}</Problem>}
       {start !== null && <Starting start={start} ready={reload} />}
       {run.entry.state === "unreadable" ? (

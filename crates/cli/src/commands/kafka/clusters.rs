@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use tare_experiment::clusters::{self as file, ClusterDef, ClustersDef};
 use tare_experiment::problem::{hint, list};
+use tare_record::durable;
 
 use crate::exit::bad_input;
 use crate::screen::print;
@@ -90,22 +91,17 @@ impl ClusterRegistry {
         let folder = self.path.parent().unwrap_or(&self.path);
         std::fs::create_dir_all(folder)
             .with_context(|| format!("cannot make {}", folder.display()))?;
-        // Atomic replacement.
-        let new = self.path.with_extension("yaml.new");
-        std::fs::write(&new, text)
-            .and_then(|()| std::fs::rename(&new, &self.path))
+        durable::write_shared(&self.path, text.as_bytes())
             .with_context(|| format!("cannot write {}", self.path.display()))
     }
 }
 
 /// The file of named clusters.
 pub fn path() -> anyhow::Result<PathBuf> {
-    let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".config"));
-    let config = std::env::var_os("XDG_CONFIG_HOME").filter(|path| !path.is_empty());
-    let config = config.map(PathBuf::from).or_else(home);
-    let config =
-        config.ok_or_else(|| bad_input("there is no home folder: set HOME or XDG_CONFIG_HOME"))?;
-    Ok(config.join("tare/clusters.yaml"))
+    let folder = tare_lab::config::folder();
+    let folder =
+        folder.ok_or_else(|| bad_input("there is no home folder: set HOME or XDG_CONFIG_HOME"))?;
+    Ok(folder.join("clusters.yaml"))
 }
 
 /// Runs the subcommand.

@@ -69,13 +69,13 @@ impl KeptLoad {
 
     /// Writes the result.
     pub fn finish(&mut self, report: &LoadReport, result: &LoadResult) -> anyhow::Result<()> {
-        let folder = self.folder.path();
-        write_synced(&folder.join("latency.hlog"), result.latency_hlog.as_bytes())?;
-        write_synced(
-            &folder.join("lateness.hlog"),
-            result.lateness_hlog.as_bytes(),
+        self.folder.write_load(
+            (LOAD_REPORT, report),
+            [
+                ("latency.hlog", &result.latency_hlog),
+                ("lateness.hlog", &result.lateness_hlog),
+            ],
         )?;
-        self.folder.write(LOAD_REPORT, report)?;
         self.progress(&LoadEvent::Result(Box::new(report.clone())));
         Ok(())
     }

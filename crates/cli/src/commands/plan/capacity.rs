@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use tare_lab::seal::RunKey;
 use tare_record::plan::{Capacity, Plan};
 use tare_record::record::EnvironmentRecord;
-use tare_record::regular::{JSON_BYTES_MAX, read_regular};
 
 use crate::runs;
 
@@ -14,16 +14,19 @@ const FOLDERS_MAX: usize = 50;
 /// How long a measured capacity is valid: as long as the calibration of the machine.
 const GOOD_FOR: Duration = Duration::from_secs(24 * 3600);
 
-/// The newest capacity measured with the same file, arms and cores since this machine was booted, within a day.
+/// The newest capacity that this user measured with the same file, arms and cores since this machine was booted, within a day. What a
+/// received run says leaves no level out.
 pub fn known(out: &Path, plan: &Plan) -> Option<Capacity> {
     if !plan.needs_capacity_probe() {
         return None;
     }
     let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    let key = RunKey::of_user().ok()?;
     let mut newest = runs::known(out).into_iter().rev().take(FOLDERS_MAX);
     newest.find_map(|folder| {
-        let was: Plan = read(&folder.join("plan.json"))?;
-        let machine: EnvironmentRecord = read(&folder.join("environment.json"))?;
+        let files = key.open(&folder).ok()?;
+        let was: Plan = serde_json::from_slice(&files.plan).ok()?;
+        let machine: EnvironmentRecord = serde_json::from_slice(&files.environment).ok()?;
         let capacity = was.capacity.clone()?;
         let same = was.file_digest == plan.file_digest
             && was.arms_with_most_proxies() == plan.arms_with_most_proxies()
@@ -40,10 +43,6 @@ fn is_fresh(capacity: &Capacity) -> bool {
     let age = SystemTime::now().duration_since(measured);
     // An error means that the clock was set back: then the age is unknown.
     age.is_ok_and(|age| age < GOOD_FOR)
-}
-
-fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Option<T> {
-    serde_json::from_slice(&read_regular(path, JSON_BYTES_MAX).ok()?).ok()
 }
 
 /// The plan without the levels above a known capacity.

@@ -42,12 +42,15 @@ pub fn report(
         }
     }
     let rate = summary.rate;
+    let described = describe("local", "", Vec::new());
     LoadReport {
         version: FORMAT_VERSION,
-        tare: env!("CARGO_PKG_VERSION").to_owned(),
+        machine: Some(MachineRecord::from(&described)),
+        tare: described.tare,
+        tare_build: described.tare_build,
+        tare_sha256: described.tare_sha256,
         load: summary.words.to_owned(),
         labels: labels.map(str::to_owned),
-        machine: Some(MachineRecord::from(&describe("local", "", Vec::new()))),
         plan: redacted(plan).unwrap_or_else(|_| {
             let mut plan = plan.clone();
             plan.load.requests.clear();
