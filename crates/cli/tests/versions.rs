@@ -140,6 +140,19 @@ fn versions_that_are_not_there_are_refused_before_anything_is_measured() {
             "no arm \"direct\" that uses",
         ),
         (
+            vec![
+                "ab",
+                "--target",
+                "envoy",
+                "--old-version",
+                "1.40.0",
+                "--new-version",
+                "/bin/true",
+                file,
+            ],
+            "a version has letters",
+        ),
+        (
             vec!["plan", file, "--versions", "envoy=1.40.0"],
             "write TARGET=VERSION,VERSION",
         ),

@@ -105,26 +105,49 @@ fn run(folder: &Path) -> Result<Option<RunValues>, String> {
     }))
 }
 
-/// End of the name of an axis that is the binary of a target.
+/// Axis that is Tare itself.
+pub const TARE: &str = "tare";
+/// End of the name of an axis that is the binary of a target, or of Tare.
 pub const BINARY: &str = " binary";
+/// End of the name of an axis that is the folder of a target: its configuration and how it is started.
+pub const FOLDER: &str = " folder";
+
+/// The digits of a digest that are shown.
+fn short(digest: &str) -> String {
+    digest.chars().take(12).collect()
+}
 
 fn versions(environment: &EnvironmentRecord, file_digest: &str) -> BTreeMap<String, String> {
-    let short = |digest: &str| digest.chars().take(12).collect::<String>();
     let mut versions: BTreeMap<String, String> = [
         ("kernel", environment.kernel.clone()),
-        ("tare", environment.tare.clone()),
+        (TARE, build_of(environment)),
         ("addressing", environment.addressing.clone()),
         ("experiment", short(file_digest)),
     ]
     .map(|(axis, version)| (axis.to_owned(), version))
     .into();
-    for (name, target) in &environment.targets {
-        versions.insert(name.clone(), target.version.clone());
-        if let Some(digest) = &target.sha256 {
-            versions.insert(format!("{name}{BINARY}"), short(digest));
+    let of_tare = (TARE, BINARY, &environment.tare_sha256);
+    let of_targets = environment.targets.iter().flat_map(|(name, target)| {
+        let name = name.as_str();
+        [
+            (name, BINARY, &target.sha256),
+            (name, FOLDER, &target.folder_sha256),
+        ]
+    });
+    for (name, end, digest) in std::iter::once(of_tare).chain(of_targets) {
+        if let Some(digest) = digest {
+            versions.insert(format!("{name}{end}"), short(digest));
         }
     }
+    let targets = environment.targets.iter();
+    versions.extend(targets.map(|(name, target)| (name.clone(), target.version.clone())));
     versions
+}
+
+/// The build of Tare, or its version.
+fn build_of(environment: &EnvironmentRecord) -> String {
+    let build = environment.tare_build.as_ref();
+    build.unwrap_or(&environment.tare).clone()
 }
 
 /// A kept load; `None` for one that was profiled, which costs CPU time, or that ended before its plan.
@@ -142,8 +165,13 @@ fn load(folder: &Path) -> Result<Option<RunValues>, String> {
         "it does not name its machine: it is of a Tare before `tare history`, measure again",
     )?;
     let cell = loads::cell(&report);
-    let versions = [("kernel", &machine.kernel), ("tare", &report.tare)];
+    let tare = report.tare_build.as_ref().unwrap_or(&report.tare);
+    let versions = [("kernel", &machine.kernel), (TARE, tare)];
     let versions = versions.map(|(axis, version)| (axis.to_owned(), version.clone()));
+    let mut versions = BTreeMap::from(versions);
+    if let Some(digest) = &report.tare_sha256 {
+        versions.insert(format!("{TARE}{BINARY}"), short(digest));
+    }
     Ok(Some(RunValues {
         experiment: cell.experiment,
         form: Form::Full,
@@ -151,7 +179,7 @@ fn load(folder: &Path) -> Result<Option<RunValues>, String> {
         machine_about: summary::machine(machine),
         started_unix_us: report.result.window_start_unix_us,
         setting: RunSetting {
-            versions: versions.into(),
+            versions,
             primary: LOAD_PRIMARY.to_vec(),
             margin: LOAD_MARGIN.0,
             margin_absolute_ns: LOAD_MARGIN.1,

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use serde::Serialize;
+use tare_experiment::target::wrong_version;
 use tare_experiment::versions::{Only, PairLevels};
 use tare_record::metric::{Metric, Unit};
 use tare_record::view::{Family, Outcome, Overhead, View};
@@ -23,11 +24,25 @@ pub struct Args {
     #[arg(long, value_name = "TARGET")]
     target: String,
     /// Old version: one of `tare targets`, or the path of a program.
-    #[arg(long, value_name = "VERSION|PATH")]
-    old: String,
+    #[arg(
+        long,
+        value_name = "VERSION|PATH",
+        required_unless_present = "old_version"
+    )]
+    old: Option<String>,
     /// New version: one of `tare targets`, or the path of a program.
-    #[arg(long, value_name = "VERSION|PATH")]
-    new: String,
+    #[arg(
+        long,
+        value_name = "VERSION|PATH",
+        required_unless_present = "new_version"
+    )]
+    new: Option<String>,
+    /// Old version, never a path: for scripts that got it from somewhere.
+    #[arg(long, value_name = "VERSION", conflicts_with = "old", value_parser = version)]
+    old_version: Option<String>,
+    /// New version, never a path.
+    #[arg(long, value_name = "VERSION", conflicts_with = "new", value_parser = version)]
+    new_version: Option<String>,
     /// Arm to measure [default: the last one that uses the target].
     #[arg(long, value_name = "ARM")]
     arm: Option<String>,
@@ -71,8 +86,28 @@ enum AbOutcome {
     None,
 }
 
+/// Parses a version that must not be a path.
+fn version(word: &str) -> Result<String, String> {
+    match wrong_version(word) {
+        Some(reason) => Err(reason.to_owned()),
+        None => Ok(word.to_owned()),
+    }
+}
+
 /// Measures both versions and says whether the new one is slower.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let [old, new] = [
+        (&args.old_version, &args.old),
+        (&args.new_version, &args.new),
+    ]
+    .map(|(version, any)| {
+        // The parser has seen to it that there is one.
+        version
+            .as_ref()
+            .or(any.as_ref())
+            .cloned()
+            .unwrap_or_default()
+    });
     let mut inner = args.run;
     if inner.experiment.versions.is_some() || inner.resume.is_some() {
         return Err(bad_input(
@@ -88,10 +123,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             false => PairLevels::Last,
         },
     };
-    let pair = [
-        (args.old.clone(), Some(ARMS[0])),
-        (args.new.clone(), Some(ARMS[1])),
-    ];
+    let pair = [(old.clone(), Some(ARMS[0])), (new.clone(), Some(ARMS[1]))];
     let versions = WithVersions::new(&args.target, pair.into_iter(), only);
     inner.experiment.versions = Some(versions.map_err(bad_input)?);
     let measured = run::measure(inner, run::Output::WithoutJson)?;
@@ -99,13 +131,13 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         return Ok(measured.exit.into());
     };
     let verdicts: Vec<AbVerdict> = verdicts(view).collect();
-    let words = [&args.old, &args.new].map(|version| format!("{} {version}", args.target));
+    let words = [&old, &new].map(|version| format!("{} {version}", args.target));
     let slower = verdicts.iter().any(|one| one.outcome == AbOutcome::Worse);
     match measured.json {
         true => print_json(&AbResult {
             target: &args.target,
-            old: &args.old,
-            new: &args.new,
+            old: &old,
+            new: &new,
             experiment: &view.run.experiment,
             folder: folder.display().to_string(),
             slower,

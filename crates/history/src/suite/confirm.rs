@@ -5,11 +5,13 @@ use std::process::Command;
 
 use serde::Deserialize;
 use tare_experiment::find::Library;
+use tare_experiment::target::wrong_version;
 use tare_record::api::{Confirmation, NightChange, VersionChange};
 use tare_record::plan::Form;
 
 use super::process::{self, Ended};
 use super::{Place, page};
+use crate::values::{BINARY, FOLDER, TARE};
 
 /// Confirms all new changes for the worse that are not acknowledged. Metrics and levels of one arm share a run.
 pub fn confirm(place: &Place<'_>, changes: &mut [NightChange]) {
@@ -60,13 +62,42 @@ fn version_change(
             "one of the two versions of {} is not known",
             one.axis
         )),
-        [one] => Ok(one),
-        [] => Err("the version of no target changed with it".to_owned()),
+        // They are texts of run folders, from whomever: a version with a `/` would be the path of a program to run.
+        [one] => match [&one.before, &one.after]
+            .into_iter()
+            .find_map(|version| wrong_version(version))
+        {
+            Some(reason) => Err(format!("a version of {} is none: {reason}", one.axis)),
+            None => Ok(one),
+        },
+        [] => Err(without_version(changed)),
         several => {
             let names: Vec<&str> = several.iter().map(|one| one.axis.as_str()).collect();
             let names = tare_record::text::list(&names);
             Err(format!("the versions of {names} changed at the same time"))
         }
+    }
+}
+
+/// Why there are no two versions to compare, where no target has another one.
+fn without_version(changed: &[VersionChange]) -> String {
+    let of_end = |end: &str| {
+        let axes = changed.iter().map(|one| one.axis.as_str());
+        axes.filter_map(|axis| axis.strip_suffix(end))
+            .collect::<Vec<_>>()
+    };
+    let tare = changed.iter().any(|one| one.axis == TARE) || of_end(BINARY).contains(&TARE);
+    let folders = of_end(FOLDER);
+    match () {
+        () if tare => {
+            "the version of no target changed with it, but Tare itself did, which may be the cause"
+                .to_owned()
+        }
+        () if !folders.is_empty() => format!(
+            "the version of no target changed with it, but the target folder of {} did, which may be the cause",
+            tare_record::text::list(&folders)
+        ),
+        () => "the version of no target changed with it".to_owned(),
     }
 }
 
@@ -113,6 +144,19 @@ impl Comparison {
     }
 }
 
+/// The words of `tare ab`. Texts of run folders are values of options, whatever they begin with.
+fn words(change: &NightChange, version: &VersionChange) -> Vec<String> {
+    vec![
+        String::from("ab"),
+        format!("--target={}", version.axis),
+        format!("--old-version={}", version.before),
+        format!("--new-version={}", version.after),
+        format!("--arm={}", change.key.arm),
+        String::from("--all-levels"),
+        String::from("--json"),
+    ]
+}
+
 /// Runs both versions with `tare ab`.
 fn compare(
     place: &Place<'_>,
@@ -124,27 +168,12 @@ fn compare(
     }
     let mut command = Command::new(&place.options.tare);
     command.env("TARE_HOME", &place.options.home);
-    command.args([
-        "ab",
-        "--target",
-        &version.axis,
-        "--old",
-        &version.before,
-        "--new",
-        &version.after,
-    ]);
-    command.args([
-        &change.key.experiment,
-        "--arm",
-        &change.key.arm,
-        "--all-levels",
-        "--json",
-        "--out",
-    ]);
-    command.arg(&place.runs);
+    command.args(words(change, version));
     if change.key.form == Form::Quick {
         command.arg("--quick");
     }
+    command.arg("--out").arg(&place.runs);
+    command.arg("--").arg(&change.key.experiment);
     let messages = std::fs::File::create(place.night.join("confirm.messages"));
     command.stderr(messages.map_err(|error| error.to_string())?);
     let ended = process::run(&mut command, None, &place.until);
@@ -157,5 +186,77 @@ fn compare(
         Some(0 | 1) => serde_json::from_str(&said.document)
             .map_err(|error| format!("the comparison cannot be read: {error}")),
         _ => Err(said.error.unwrap_or_else(|| status.to_string())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn change(axis: &str, before: &str, after: &str) -> VersionChange {
+        VersionChange {
+            axis: axis.to_owned(),
+            before: before.to_owned(),
+            after: after.to_owned(),
+        }
+    }
+
+    fn reason(changed: &[VersionChange]) -> String {
+        let is_target = |name: &str| ["envoy", "nginx"].contains(&name);
+        version_change(changed, is_target).unwrap_err()
+    }
+
+    #[test]
+    fn what_a_run_folder_says_is_a_version_and_never_a_program_or_an_option() {
+        let right = change("envoy", "1.40.0", "1.41.0-rc.1+build_2");
+        assert_eq!(
+            version_change(std::slice::from_ref(&right), |_| true),
+            Ok(&right)
+        );
+        let long = "1".repeat(65);
+        for wrong in [
+            "/tmp/x",
+            "./x",
+            "../../bin/x",
+            "--program=envoy@x=/tmp/x",
+            "-x",
+            "a b",
+            "1.40.0\n",
+            &long,
+        ] {
+            for changed in [
+                change("envoy", wrong, "1.41.0"),
+                change("envoy", "1.40.0", wrong),
+            ] {
+                let said = reason(&[changed]);
+                assert!(
+                    said.contains("a version of envoy is none"),
+                    "{wrong}: {said}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn where_no_target_has_another_version_a_change_of_tare_is_named_as_a_possible_cause() {
+        let of_tare = "Tare itself did, which may be the cause";
+        for (axis, said) in [
+            ("tare", of_tare),
+            ("tare binary", of_tare),
+            (
+                "envoy folder",
+                "the target folder of envoy did, which may be the cause",
+            ),
+            ("kernel", "the version of no target changed with it"),
+        ] {
+            let reason = reason(&[change(axis, "0011", "2233")]);
+            assert!(reason.ends_with(said), "{axis}: {reason}");
+        }
+        // Both versions are then run by the Tare of now.
+        let both = [
+            change("tare binary", "0011", "2233"),
+            change("envoy", "1.40.0", "1.41.0"),
+        ];
+        assert_eq!(version_change(&both, |name| name == "envoy"), Ok(&both[1]));
     }
 }

@@ -253,7 +253,7 @@ fn a_new_change_for_the_worse_is_confirmed_where_both_versions_can_be_run() {
             .iter()
             .filter(|call| call.starts_with("ab "))
             .collect();
-        let called = "ab --target envoy --old 1.40.0 --new 1.41.0 istio-performance/sidecar --arm client-sidecar --all-levels --json --out runs";
+        let called = "ab --target=envoy --old-version=1.40.0 --new-version=1.41.0 --arm=client-sidecar --all-levels --json --out runs -- istio-performance/sidecar";
         assert_eq!(compared, [called], "one run for all metrics of the arm");
     }
     let night = report(
