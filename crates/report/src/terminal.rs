@@ -1,6 +1,6 @@
 //! A view for a terminal: tables that fit its width, the verdict last, directly above the prompt.
 
-use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, LineStyle, TableStyle};
+use comfy_table::{CellAlignment, ContentArrangement, LineStyle, TableStyle};
 use tare_record::escape::escape_line;
 use tare_record::view::{ColumnKind, Output, Sentence, SentenceKind, Table, View, ViewState};
 use textwrap::core::display_width;
@@ -162,14 +162,9 @@ fn draw_cells(
     let mut drawn = comfy_table::Table::new();
     drawn
         .load_style(TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─')))
-        .force_no_tty()
         .set_width(screen.width)
         .set_content_arrangement(arrangement);
-    if screen.colour == Colour::On {
-        drawn.enforce_styling();
-    }
-    let bold = |label: &str| Cell::new(escape_line(label)).add_attribute(Attribute::Bold);
-    drawn.set_header(heads.iter().map(|(label, _)| bold(label)));
+    drawn.set_header(heads.iter().map(|(label, _)| escape_line(label)));
     for row in rows {
         drawn.add_row(row.iter().map(|cell| escape_line(cell)));
     }
@@ -179,7 +174,13 @@ fn draw_cells(
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    drawn.lines().collect()
+    let mut lines: Vec<String> = drawn.lines().collect();
+    let is_separator = |line: &String| line.chars().all(|one| one == '─');
+    let header = lines.iter().position(is_separator).unwrap_or(0);
+    for line in &mut lines[..header] {
+        *line = screen.colour.paint("1", line);
+    }
+    lines
 }
 
 /// Breaks text into lines between words, a number and its unit staying together; `indent` blanks stand before every line but the first.
