@@ -11,6 +11,12 @@ use crate::hpack::Encoder;
 /// Path of the health check.
 pub const HEALTH_METHOD: &str = "/grpc.health.v1.Health/Check";
 
+/// Paths of the method of server reflection, newest version first; the messages are the same.
+pub const REFLECTION_METHODS: [&str; 2] = [
+    "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
+    "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+];
+
 /// The status of a method that the server does not have.
 pub const UNIMPLEMENTED: u64 = 12;
 

@@ -5,7 +5,10 @@ mod checksums;
 mod debian;
 mod go;
 mod maven;
+mod own;
 mod pip;
+
+pub use own::own_program;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};

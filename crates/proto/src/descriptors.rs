@@ -6,10 +6,11 @@ use prost::Message;
 use prost_reflect::prost_types::{FileDescriptorProto, FileDescriptorSet};
 use prost_reflect::{DescriptorPool, ServiceDescriptor};
 use protox::Compiler;
+use tare_record::grpc_schema::MethodName;
 use tare_record::text::preview;
 
 use crate::ProtoError;
-use crate::method::{Method, MethodName};
+use crate::method::Method;
 
 /// Descriptors of services and their messages.
 #[derive(Debug, Clone)]

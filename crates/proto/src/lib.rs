@@ -1,7 +1,8 @@
 //! Encodes messages of gRPC calls from service descriptors and JSON, once, before a load.
 //!
-//! Descriptors come from `.proto` files, from a descriptor set, or from the server by reflection. The only I/O of this crate
-//! is reading those files: for reflection the caller passes a function that makes one call.
+//! Descriptors come from `.proto` files, from a descriptor set, or from the server by reflection. The only I/O of this library
+//! is reading those files: for reflection the caller passes a function that makes one call. The program `tare-proto` answers the
+//! questions of `tare load`.
 
 mod descriptors;
 mod method;
@@ -10,8 +11,7 @@ mod reflection;
 mod tests;
 
 pub use descriptors::ServiceDescriptors;
-pub use method::{Method, MethodName};
-pub use reflection::REFLECTION_METHODS;
+pub use method::Method;
 
 use thiserror::Error;
 
@@ -28,8 +28,6 @@ pub enum ProtoError {
     Set(String),
     #[error("{file} is written in {syntax}; proto2 and proto3 are understood")]
     Syntax { file: String, syntax: String },
-    #[error("{0:?} is not the name of a method: write package.Service/Method")]
-    MethodName(String),
     #[error("service {name} is not described; there are: {known}")]
     NoService { name: String, known: String },
     #[error("service {service} has no method {name}; it has: {known}")]

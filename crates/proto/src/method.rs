@@ -1,7 +1,6 @@
 //! One method: its kind, and conversion of its messages from and to JSON.
 
 use std::fmt;
-use std::str::FromStr;
 
 use prost::Message as _;
 use prost_reflect::{DynamicMessage, MessageDescriptor, MethodDescriptor};
@@ -10,49 +9,6 @@ use tare_record::load::CallKind;
 
 use crate::ProtoError;
 use crate::descriptors::list;
-
-/// The full name of a method: `package.Service/Method`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MethodName {
-    /// Full name of the service.
-    pub service: String,
-    pub method: String,
-}
-
-impl MethodName {
-    /// The path of its calls: `/package.Service/Method`.
-    #[must_use]
-    pub fn path(&self) -> String {
-        format!("/{self}")
-    }
-}
-
-impl fmt::Display for MethodName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.service, self.method)
-    }
-}
-
-impl FromStr for MethodName {
-    type Err = ProtoError;
-
-    /// Parses `package.Service/Method`; also with a leading slash, or with a dot before the method.
-    fn from_str(text: &str) -> Result<Self, ProtoError> {
-        let bare = text.strip_prefix('/').unwrap_or(text);
-        let parts = bare.rsplit_once('/').or_else(|| bare.rsplit_once('.'));
-        let is_name = |name: &str| {
-            let fits = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
-            !name.is_empty() && name.chars().all(fits)
-        };
-        match parts {
-            Some((service, method)) if is_name(service) && is_name(method) => Ok(Self {
-                service: service.to_owned(),
-                method: method.to_owned(),
-            }),
-            _ => Err(ProtoError::MethodName(text.to_owned())),
-        }
-    }
-}
 
 /// A method with its descriptor.
 #[derive(Debug, Clone)]

@@ -8,12 +8,6 @@ use protox::file::{FileResolver, GoogleFileResolver};
 use crate::ProtoError;
 use crate::descriptors::{ServiceDescriptors, check_syntax, list};
 
-/// Paths of the method, newest version first; the messages are the same.
-pub const REFLECTION_METHODS: [&str; 2] = [
-    "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
-    "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
-];
-
 /// Calls to collect a service with all its imports, at most.
 const ROUNDS_MAX: usize = 64;
 

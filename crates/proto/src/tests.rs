@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use prost::Message as _;
 use prost_reflect::prost_types::FileDescriptorSet;
+use tare_record::grpc_schema::MethodName;
 use tare_record::load::CallKind;
 
-use crate::{MethodName, ProtoError, ServiceDescriptors};
+use crate::{ProtoError, ServiceDescriptors};
 
 const ECHO: &str = r#"
 syntax = "proto3";

@@ -15,6 +15,7 @@ pub mod event;
 pub mod export;
 pub mod external;
 pub mod files;
+pub mod grpc_schema;
 pub mod load;
 pub mod load_report;
 pub mod metric;

@@ -117,7 +117,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         output,
         screen: screen_options(),
     };
-    match replace_by("tare-history", &HistoryCommand::History(options))? {}
+    match replace_by("history", &HistoryCommand::History(options))? {}
 }
 
 impl OutputArgs {

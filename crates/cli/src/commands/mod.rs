@@ -25,11 +25,14 @@ pub mod verdict;
 
 use std::convert::Infallible;
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Subcommand;
 use serde::Serialize;
+
+use crate::screen;
 
 /// What `tare` can do.
 #[derive(Debug, Subcommand)]
@@ -119,14 +122,17 @@ impl Command {
     }
 }
 
+/// The path of a program of Tare beside this one; in a checkout it is built when it is first used.
+fn own_program(name: &str) -> anyhow::Result<PathBuf> {
+    let mut said = |words: &str| screen::say(format_args!("{words}"));
+    tare_lab::fetch::own_program(name, &mut said).map_err(anyhow::Error::msg)
+}
+
 /// Replaces this process by a program of its own beside it: what that needs stays out of the generator's process and of the first
 /// build. It gets its options as JSON.
 fn replace_by(name: &str, options: &impl Serialize) -> anyhow::Result<Infallible> {
-    let program = plan::own_path()?.with_file_name(name);
+    let program = own_program(name)?;
     let options = serde_json::to_string(options).context("a path is not UTF-8")?;
     let error = std::process::Command::new(&program).arg(options).exec();
-    Err(anyhow::Error::new(error).context(format!(
-        "cannot start {}: start Tare with ./tare of its checkout, which builds it",
-        program.display()
-    )))
+    Err(anyhow::Error::new(error).context(format!("cannot start {}", program.display())))
 }

@@ -76,5 +76,5 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         machine: MachineRecord::from(&describe("local", "", Vec::new())),
         screen: screen_options(),
     };
-    match replace_by("tare-perfcheck", &options)? {}
+    match replace_by("perfcheck", &options)? {}
 }

@@ -72,5 +72,5 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         home: tare_lab::home::home().map_err(bad_input)?,
         tare: own_path()?,
     };
-    match replace_by("tare-serve", &options)? {}
+    match replace_by("serve", &options)? {}
 }

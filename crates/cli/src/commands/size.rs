@@ -53,7 +53,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         html: args.html,
         screen: screen_options(),
     };
-    match replace_by("tare-history", &HistoryCommand::Size(options))? {}
+    match replace_by("history", &HistoryCommand::Size(options))? {}
 }
 
 #[cfg(test)]

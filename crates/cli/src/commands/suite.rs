@@ -41,5 +41,5 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         home: tare_lab::home::home().map_err(bad_input)?,
         screen: screen_options(),
     };
-    match replace_by("tare-history", &HistoryCommand::Suite(options))? {}
+    match replace_by("history", &HistoryCommand::Suite(options))? {}
 }

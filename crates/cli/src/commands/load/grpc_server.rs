@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 use tare_http2_frames::exchange::ExchangeLimits;
 use tare_http2_frames::grpc::{
-    self, Call, CallError, HEALTH_METHOD, UNIMPLEMENTED, check_serving, health_question,
+    self, Call, CallError, HEALTH_METHOD, REFLECTION_METHODS, UNIMPLEMENTED, check_serving,
+    health_question,
 };
 use tare_load::tls::TlsClient;
-use tare_proto::REFLECTION_METHODS;
 use tare_record::load::Transport;
 
 use super::target::LoadUrl;

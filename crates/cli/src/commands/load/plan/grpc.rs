@@ -6,8 +6,10 @@ use anyhow::{Context, bail};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use tare_http2_frames::grpc::{HEALTH_METHOD, health_question, serving_answer};
-use tare_proto::{Method, MethodName, ServiceDescriptors};
 use tare_record::files::{USER_FILE_BYTES_MAX, read_user_file, read_user_text};
+use tare_record::grpc_schema::{
+    MethodDescription, MethodName, SCHEMA_QUESTION_VERSION, SchemaQuestion, SchemaSource,
+};
 use tare_record::load::{
     Body, CallKind, CallSpec, Deadline, ExpectBody, ExpectStatus, MessagePace, RequestSpec,
 };
@@ -15,6 +17,7 @@ use tare_record::load::{
 use super::super::args::{Args, GrpcArgs};
 use super::super::grpc_server::GrpcServer;
 use super::super::target::LoadUrl;
+use super::grpc_schema;
 use super::protocol;
 use super::request::headers_of;
 
@@ -69,24 +72,25 @@ pub(super) fn calls(
             let text = grpc.grpc_call.as_deref().unwrap_or(&request.path);
             let name: MethodName = text.parse()?;
             request.path = name.path();
-            described(grpc, &server(args, target)?, &name)?
+            described(grpc, &server(args, target)?, name)?
         }
     };
-    let messages = messages(grpc, method.as_ref())?;
+    let kind = method.as_ref().map(|method| method.kind);
+    let messages = messages(grpc, method)?;
     let count = messages.as_ref().map_or(1, Vec::len);
     if let Some(messages) = messages {
         request.body = Body::Messages { base64: messages };
     }
-    spec(grpc, method.as_ref(), count)
+    spec(grpc, kind, count)
 }
 
-fn spec(grpc: &GrpcArgs, method: Option<&Method>, count: usize) -> anyhow::Result<CallSpec> {
-    let kind = match (method, grpc.call_kind) {
-        (Some(method), Some(said)) if method.kind() != said => bail!(
+fn spec(grpc: &GrpcArgs, described: Option<CallKind>, count: usize) -> anyhow::Result<CallSpec> {
+    let kind = match (described, grpc.call_kind) {
+        (Some(described), Some(said)) if described != said => bail!(
             "the method is described as {}: leave out --call-kind",
-            words(method.kind())
+            words(described)
         ),
-        (Some(method), _) => method.kind(),
+        (Some(described), _) => described,
         (None, said) => said.unwrap_or(CallKind::Unary),
     };
     let streams = kind.client_streams();
@@ -112,49 +116,47 @@ fn spec(grpc: &GrpcArgs, method: Option<&Method>, count: usize) -> anyhow::Resul
     })
 }
 
-/// The method's descriptor, from a file or from the server. Only JSON messages need one from the server.
+/// The method by its schema, from a file or from the server. Only JSON messages need one from the server.
 fn described(
     grpc: &GrpcArgs,
     server: &GrpcServer,
-    name: &MethodName,
-) -> anyhow::Result<Option<Method>> {
-    let descriptions = match (&grpc.protoset, grpc.proto.is_empty(), &grpc.data) {
-        (Some(file), ..) => {
-            let bytes = read_user_file(file, USER_FILE_BYTES_MAX).map_err(anyhow::Error::msg)?;
-            ServiceDescriptors::from_set(&bytes).with_context(|| file.display().to_string())?
-        }
-        (None, false, _) => {
-            // The compiler opens the files itself, without these checks.
-            for file in &grpc.proto {
-                read_user_file(file, USER_FILE_BYTES_MAX).map_err(anyhow::Error::msg)?;
-            }
-            ServiceDescriptors::from_files(&grpc.proto, &grpc.import_path)?
-        }
-        (None, true, Some(_)) => ServiceDescriptors::from_server(&name.service, &mut |messages| {
-            server.reflect(messages)
-        })?,
+    name: MethodName,
+) -> anyhow::Result<Option<MethodDescription>> {
+    let source = match (&grpc.protoset, grpc.proto.is_empty(), &grpc.data) {
+        (Some(file), ..) => SchemaSource::Set(file.clone()),
+        (None, false, _) => SchemaSource::Files {
+            files: grpc.proto.clone(),
+            import_paths: grpc.import_path.clone(),
+        },
+        (None, true, Some(_)) => SchemaSource::Server,
         (None, true, None) => return Ok(None),
     };
-    Ok(Some(descriptions.method(name)?))
+    let data = grpc.data.as_deref().map(text_of).transpose()?;
+    let question = SchemaQuestion {
+        version: SCHEMA_QUESTION_VERSION,
+        method: name,
+        source,
+        data,
+    };
+    grpc_schema::ask(&question, server).map(Some)
 }
 
 /// The messages in base64; `None` where they are the body of the request.
-fn messages(grpc: &GrpcArgs, method: Option<&Method>) -> anyhow::Result<Option<Vec<String>>> {
-    let messages = match (&grpc.data, method) {
-        (Some(data), Some(method)) => method.encode(&text_of(data)?)?,
+fn messages(
+    grpc: &GrpcArgs,
+    method: Option<MethodDescription>,
+) -> anyhow::Result<Option<Vec<String>>> {
+    let encoded = method.and_then(|method| method.messages);
+    match (&grpc.data, encoded) {
+        (_, Some(encoded)) => Ok(Some(encoded)),
         (Some(_), None) => bail!("health checks have data of their own: leave out --data"),
-        (None, _) if grpc.message.is_empty() => return Ok(None),
-        (None, _) => {
+        (None, None) if grpc.message.is_empty() => Ok(None),
+        (None, None) => {
             let messages = grpc.message.iter().map(|text| bytes_of(text));
-            messages.collect::<anyhow::Result<_>>()?
+            let messages = messages.map(|message| Ok(STANDARD.encode(message?)));
+            messages.collect::<anyhow::Result<_>>().map(Some)
         }
-    };
-    Ok(Some(
-        messages
-            .iter()
-            .map(|message| STANDARD.encode(message))
-            .collect(),
-    ))
+    }
 }
 
 /// JSON from the command line or from a file.

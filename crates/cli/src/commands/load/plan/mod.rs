@@ -1,6 +1,7 @@
 //! Resolves the arguments of `tare load` into a load plan.
 
 mod grpc;
+mod grpc_schema;
 mod kafka;
 mod pace;
 mod protocol;
