@@ -206,6 +206,19 @@ fn files_that_name(own: &str, texts: &[&str]) -> Vec<String> {
     names.collect()
 }
 
+/// rustls returns an error when a signal interrupts a write or a handshake.
+#[test]
+fn tls_over_blocking_sockets_is_where_interrupted_calls_are_repeated() {
+    let texts = [
+        "StreamOwned",
+        ".complete_io(",
+        "rustls::Stream",
+        "Stream::new(&mut",
+    ];
+    let found = files_that_name("crates/tls/src/blocking.rs", &texts);
+    assert!(found.is_empty(), "use tare_tls::over: {found:?}");
+}
+
 /// `study_summary` stands for all sections of the report, and CSV for all outputs.
 #[test]
 fn a_section_of_the_report_and_an_output_are_named_in_two_files_each() {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, ClientConnection, StreamOwned};
+use rustls::{ClientConfig, ClientConnection};
 use tare_lab::environment::HttpResponse;
 use tare_lab::http::post_json_over;
 use tare_record::load::Trust;
@@ -101,7 +101,7 @@ pub fn post(
     let name = name.map_err(|error| error.to_string())?;
     let client = ClientConnection::new(tls(trust)?, name);
     let client = client.map_err(|error| error.to_string())?;
-    let mut over_tls = StreamOwned::new(client, &stream);
+    let mut over_tls = tare_tls::over(client, &stream);
     post_json_over(&mut over_tls, &stream, to, headers, json, TIMEOUT)
 }
 

@@ -159,7 +159,8 @@ impl Host for Keeper {
                 Err(Errno::INPROGRESS) => {
                     let limit = process::timespec(within);
                     let mut fds = [PollFd::new(&socket, PollFlags::OUT)];
-                    if rustix::event::poll(&mut fds, Some(&limit))? == 0 {
+                    let wait = || rustix::event::poll(&mut fds, Some(&limit));
+                    if rustix::io::retry_on_intr(wait)? == 0 {
                         return Err(io::ErrorKind::TimedOut.into());
                     }
                     rustix::net::sockopt::socket_error(&socket)??;

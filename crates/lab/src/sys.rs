@@ -368,8 +368,11 @@ pub(crate) fn receive_stamp(stream: &TcpStream) -> io::Result<Option<Duration>> 
     message.msg_control = control.as_mut_ptr().cast();
     message.msg_controllen = size_of_val(&control);
     // SAFETY: the header points to living buffers with their true lengths.
-    if unsafe { libc::recvmsg(stream.as_raw_fd(), &raw mut message, 0) } < 0 {
-        return Err(io::Error::last_os_error());
+    while unsafe { libc::recvmsg(stream.as_raw_fd(), &raw mut message, 0) } < 0 {
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
     }
     // SAFETY: the kernel filled the header and the control buffer.
     let mut header = unsafe { libc::CMSG_FIRSTHDR(&raw const message) };

@@ -1,5 +1,7 @@
 //! What Tare's TLS clients trust and present: the system's authorities, PEM files that the user names, or any certificate.
-//! Shared by the generator and the administration of Kafka.
+//! TLS over blocking sockets.
+
+mod blocking;
 
 use std::fmt::Display;
 use std::path::Path;
@@ -16,6 +18,8 @@ use rustls::{CertificateError, DigitallySignedStruct, SignatureScheme};
 use tare_record::files::{FILE_BYTES_MAX, read_user_file};
 use tare_record::load::{Identity, Trust};
 use thiserror::Error;
+
+pub use blocking::{TlsStream, Uninterrupted, handshake, over};
 
 /// Why certificates or a key cannot be used.
 #[derive(Debug, Error)]

@@ -7,8 +7,9 @@ use bytes::{Bytes, BytesMut};
 use kafka_protocol::ResponseError;
 use kafka_protocol::messages::{ApiVersionsRequest, ApiVersionsResponse};
 use kafka_protocol::protocol::{Request, StrBytes};
-use rustls::{ClientConnection, StreamOwned};
+use rustls::ClientConnection;
 use tare_kafka::frame::{self, ANSWER_MAX_BYTES, FrameError};
+use tare_tls::TlsStream;
 
 use super::address::Address;
 use super::error::{ClientError, Result};
@@ -25,7 +26,7 @@ const READ_CHUNK_BYTES: usize = 1 << 20;
 
 enum Stream {
     Plain(DeadlineStream),
-    Tls(Box<StreamOwned<ClientConnection, DeadlineStream>>),
+    Tls(Box<TlsStream<ClientConnection, DeadlineStream>>),
 }
 
 /// The stage of a connection: the same I/O error has a different meaning in each.
@@ -200,7 +201,7 @@ impl Connection {
     fn set_deadline(&mut self, deadline: Instant) {
         match &mut self.stream {
             Stream::Plain(stream) => stream.set_deadline(deadline),
-            Stream::Tls(stream) => stream.sock.set_deadline(deadline),
+            Stream::Tls(stream) => stream.sock.0.set_deadline(deadline),
         }
     }
 

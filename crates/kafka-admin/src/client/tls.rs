@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use rustls::crypto::ring;
 use rustls::pki_types::ServerName;
-use rustls::{AlertDescription, CertificateError, ClientConfig, ClientConnection, StreamOwned};
-use tare_tls::TrustError;
+use rustls::{AlertDescription, CertificateError, ClientConfig, ClientConnection};
+use tare_tls::{TlsStream, TrustError};
 
 use super::address::Address;
 use super::error::ClientError;
@@ -55,17 +55,14 @@ impl TlsClient {
     pub(super) fn handshake(
         &self,
         broker: &Address,
-        mut stream: DeadlineStream,
-    ) -> Result<StreamOwned<ClientConnection, DeadlineStream>, Error> {
+        stream: DeadlineStream,
+    ) -> Result<TlsStream<ClientConnection, DeadlineStream>, Error> {
         let name = self.server_name.as_ref().unwrap_or(&broker.host);
         let name = ServerName::try_from(name.clone())
             .map_err(|error| Error::new(ErrorKind::InvalidInput, error))?;
-        let mut connection = ClientConnection::new(Arc::clone(&self.config), name)
+        let connection = ClientConnection::new(Arc::clone(&self.config), name)
             .map_err(|error| Error::new(ErrorKind::InvalidInput, error))?;
-        while connection.is_handshaking() {
-            connection.complete_io(&mut stream)?;
-        }
-        Ok(StreamOwned::new(connection, stream))
+        tare_tls::handshake(connection, stream)
     }
 }
 

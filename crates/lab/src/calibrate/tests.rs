@@ -1,6 +1,55 @@
 //! Calibration: everything is measured, and cached for a day of one boot.
 
+use std::io::{self, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
+
 use super::*;
+
+/// A socket of which a signal interrupts two calls of three.
+struct Interrupted {
+    socket: TcpStream,
+    calls: usize,
+}
+
+impl Interrupted {
+    fn call<T>(&mut self, call: impl FnOnce(&mut TcpStream) -> io::Result<T>) -> io::Result<T> {
+        self.calls += 1;
+        match self.calls.is_multiple_of(3) {
+            true => call(&mut self.socket),
+            false => Err(io::ErrorKind::Interrupted.into()),
+        }
+    }
+}
+
+impl Read for Interrupted {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.call(|socket| socket.read(into))
+    }
+}
+
+impl Write for Interrupted {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.call(|socket| socket.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.call(Write::flush)
+    }
+}
+
+#[test]
+fn interrupted_calls_do_not_end_an_exchange_over_tls() {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let address = listener.local_addr().unwrap();
+    let near = TcpStream::connect(address).unwrap();
+    let (far, _) = listener.accept().unwrap();
+    let interrupted = |socket| Interrupted { socket, calls: 0 };
+    let ends = tls::TlsEnds::new(address.ip()).unwrap();
+    let ends = ends.wrap(interrupted(near), interrupted(far)).unwrap();
+    let trips_ns = stream::round_trips(ends, 10, Duration::from_secs(3600));
+    assert_eq!(trips_ns.unwrap().len(), 10);
+}
 
 #[test]
 fn every_way_and_the_disk_are_measured() {

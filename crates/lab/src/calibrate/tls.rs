@@ -1,16 +1,15 @@
 //! Both ends of a TLS 1.3 connection with a self-signed certificate.
 
 use std::io::{self, Read, Write};
-use std::net::{IpAddr, TcpStream};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use rcgen::{CertificateParams, KeyPair, PKCS_ECDSA_P256_SHA256, SanType};
 use rustls::crypto::ring;
 use rustls::pki_types::{PrivatePkcs8KeyDer, ServerName};
 use rustls::version::TLS13;
-use rustls::{
-    ClientConfig, ClientConnection, RootCertStore, ServerConfig, ServerConnection, StreamOwned,
-};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, ServerConnection};
+use tare_tls::TlsStream;
 
 /// TLS configurations of both ends.
 pub(super) struct TlsEnds {
@@ -20,10 +19,10 @@ pub(super) struct TlsEnds {
 }
 
 /// The client end; sends close_notify when it is dropped.
-pub(super) struct Near(StreamOwned<ClientConnection, TcpStream>);
+pub(super) struct Near<S: Read + Write>(TlsStream<ClientConnection, S>);
 
 /// The server end.
-pub(super) type Far = StreamOwned<ServerConnection, TcpStream>;
+pub(super) type Far<S> = TlsStream<ServerConnection, S>;
 
 impl TlsEnds {
     /// Makes a key and a certificate for this address.
@@ -59,24 +58,24 @@ impl TlsEnds {
     }
 
     /// Wraps both ends of a connection; the handshake happens with the first bytes.
-    pub(super) fn wrap(&self, near: TcpStream, far: TcpStream) -> io::Result<(Near, Far)> {
+    pub(super) fn wrap<S: Read + Write>(&self, near: S, far: S) -> io::Result<(Near<S>, Far<S>)> {
         let client = ClientConnection::new(Arc::clone(&self.client), self.name.clone())
             .map_err(io::Error::other)?;
         let server = ServerConnection::new(Arc::clone(&self.server)).map_err(io::Error::other)?;
         Ok((
-            Near(StreamOwned::new(client, near)),
-            StreamOwned::new(server, far),
+            Near(tare_tls::over(client, near)),
+            tare_tls::over(server, far),
         ))
     }
 }
 
-impl Read for Near {
+impl<S: Read + Write> Read for Near<S> {
     fn read(&mut self, data: &mut [u8]) -> io::Result<usize> {
         self.0.read(data)
     }
 }
 
-impl Write for Near {
+impl<S: Read + Write> Write for Near<S> {
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
         self.0.write(data)
     }
@@ -86,7 +85,7 @@ impl Write for Near {
     }
 }
 
-impl Drop for Near {
+impl<S: Read + Write> Drop for Near<S> {
     fn drop(&mut self) {
         // Without it the server reports a truncation attack (RFC 8446 §6.1).
         self.0.conn.send_close_notify();

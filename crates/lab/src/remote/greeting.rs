@@ -10,7 +10,6 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::version::TLS13;
 use rustls::{
     ClientConfig, ClientConnection, Connection, RootCertStore, ServerConfig, ServerConnection,
-    Stream,
 };
 use serde::{Deserialize, Serialize};
 
@@ -120,14 +119,14 @@ fn limited(socket: &TcpStream) -> io::Result<()> {
 
 /// Greets a run keeper. Returns the connection and the instance that answered.
 pub(crate) fn greet(
-    mut socket: TcpStream,
+    socket: TcpStream,
     config: &Arc<ClientConfig>,
     hello: &Hello,
 ) -> Result<(TlsLink, u64), NotConnected> {
     limited(&socket).map_err(failed)?;
     let name = ServerName::try_from(SERVER_NAME).map_err(failed)?;
-    let mut tls = ClientConnection::new(Arc::clone(config), name).map_err(failed)?;
-    let mut stream = Stream::new(&mut tls, &mut socket);
+    let tls = ClientConnection::new(Arc::clone(config), name).map_err(failed)?;
+    let mut stream = tare_tls::over(tls, socket);
     let greeting = serde_json::to_vec(hello).map_err(failed)?;
     let frame = encoded(Kind::Hello, 0, &greeting);
     stream.write_all(&frame).map_err(failed)?;
@@ -135,8 +134,8 @@ pub(crate) fn greet(
     let answer = read_greeting(&mut stream)?;
     let welcome: Welcome = serde_json::from_slice(&answer.payload).map_err(failed)?;
     let link = TlsLink {
-        socket,
-        tls: Connection::Client(tls),
+        socket: stream.sock.0,
+        tls: Connection::Client(stream.conn),
         acknowledged: welcome.received,
     };
     Ok((link, welcome.instance))
@@ -144,14 +143,14 @@ pub(crate) fn greet(
 
 /// Lets a peer in that knows the token; `find` gives its session, or why it has none.
 pub(crate) fn let_in(
-    mut socket: TcpStream,
+    socket: TcpStream,
     config: &Arc<ServerConfig>,
     (token, instance): (&str, u64),
     find: impl FnOnce(&Hello) -> Result<Arc<Peer>, String>,
 ) -> Result<(TlsLink, Arc<Peer>, Hello), NotConnected> {
     limited(&socket).map_err(failed)?;
-    let mut tls = ServerConnection::new(Arc::clone(config)).map_err(failed)?;
-    let mut stream = Stream::new(&mut tls, &mut socket);
+    let tls = ServerConnection::new(Arc::clone(config)).map_err(failed)?;
+    let mut stream = tare_tls::over(tls, socket);
     let greeting = read_greeting(&mut stream)?;
     let hello: Hello = serde_json::from_slice(&greeting.payload).map_err(failed)?;
     let found = match is_equal(&hello.token, token) {
@@ -171,8 +170,8 @@ pub(crate) fn let_in(
     stream.flush().map_err(failed)?;
     let peer = found.map_err(NotConnected::Refused)?;
     let link = TlsLink {
-        socket,
-        tls: Connection::Server(tls),
+        socket: stream.sock.0,
+        tls: Connection::Server(stream.conn),
         acknowledged: hello.received,
     };
     Ok((link, peer, hello))

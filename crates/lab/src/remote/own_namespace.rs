@@ -5,8 +5,8 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use rustls::ClientConnection;
 use rustls::pki_types::ServerName;
-use rustls::{ClientConnection, Stream};
 use serde::{Deserialize, Serialize};
 
 use super::greeting::client_config;
@@ -48,12 +48,11 @@ fn request(namespace: &OwnNamespace) -> Result<(), String> {
     };
     let (token, authority) = (read("token")?, read("ca.crt")?);
     let socket = TcpStream::connect_timeout(&namespace.api_server, WITHIN);
-    let mut socket = socket.map_err(|error| error.to_string())?;
+    let socket = socket.map_err(|error| error.to_string())?;
     let name = ServerName::try_from(API_SERVER).map_err(|error| error.to_string())?;
     let connection = ClientConnection::new(client_config(&authority)?, name);
-    let mut connection = connection.map_err(|error| error.to_string())?;
-    let control = socket.try_clone().map_err(|error| error.to_string())?;
-    let mut stream = Stream::new(&mut connection, &mut socket);
+    let connection = connection.map_err(|error| error.to_string())?;
+    let mut stream = tare_tls::over(connection, &socket);
     let login = format!("Bearer {}", token.trim());
     let path = format!("/api/v1/namespaces/{}", namespace.name);
     let message = http::message(
@@ -62,7 +61,7 @@ fn request(namespace: &OwnNamespace) -> Result<(), String> {
         &[],
     )?;
     let deadline = Instant::now() + WITHIN;
-    let answer = http::exchange(&mut stream, &control, &message, deadline, WITHIN)?;
+    let answer = http::exchange(&mut stream, &socket, &message, deadline, WITHIN)?;
     match answer.status {
         // 404, 409: somebody else has deleted it.
         200 | 202 | 404 | 409 => Ok(()),

@@ -9,9 +9,7 @@ use rustls::crypto::ring;
 use rustls::pki_types::ServerName;
 use rustls::sign::CertifiedKey;
 use rustls::version::{TLS12, TLS13};
-use rustls::{
-    ClientConfig, ClientConnection, SignatureScheme, StreamOwned, SupportedProtocolVersion,
-};
+use rustls::{ClientConfig, ClientConnection, SignatureScheme, SupportedProtocolVersion};
 use tare_record::load::{Resumption, TlsSpec, TlsVersion};
 use tare_tls::TrustError;
 use thiserror::Error;
@@ -154,21 +152,19 @@ impl TlsClient {
     ///
     /// # Errors
     /// When the handshake fails; the error says why.
-    pub fn over<S: Read + Write>(&self, mut stream: S) -> Result<impl Read + Write, io::Error> {
+    pub fn over<S: Read + Write>(&self, stream: S) -> Result<impl Read + Write, io::Error> {
         let connection = ClientConnection::new(self.config.clone(), self.server.clone());
-        let mut connection =
+        let connection =
             connection.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
-        while connection.is_handshaking() {
-            connection.complete_io(&mut stream)?;
-        }
-        match (connection.alpn_protocol(), &self.required_alpn) {
+        let stream = tare_tls::handshake(connection, stream)?;
+        match (stream.conn.alpn_protocol(), &self.required_alpn) {
             (Some(chosen), Some(required_alpn)) if chosen != &required_alpn[..] => {
                 Err(io::Error::new(
                     io::ErrorKind::InvalidData,
                     "the server chose another protocol than http/2",
                 ))
             }
-            _ => Ok(StreamOwned::new(connection, stream)),
+            _ => Ok(stream),
         }
     }
 

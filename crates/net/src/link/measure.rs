@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::retry_on_intr;
 use rustix::net::sockopt;
 use rustix::time::Timespec;
 use serde::{Deserialize, Serialize};
@@ -253,7 +254,8 @@ fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
         tv_sec: STEP_LIMIT.as_secs() as i64,
         tv_nsec: 0,
     };
-    if poll(&mut [PollFd::new(listener, PollFlags::IN)], Some(&limit))? == 0 {
+    let mut awaited = [PollFd::new(listener, PollFlags::IN)];
+    if retry_on_intr(|| poll(&mut awaited, Some(&limit)))? == 0 {
         return Err(io::ErrorKind::TimedOut.into());
     }
     Ok(listener.accept()?.0)
@@ -318,8 +320,39 @@ fn count(far: &mut impl Read, length: Duration) -> io::Result<Throughput> {
 }
 
 fn receive_some(far: &mut impl Read, chunk: &mut [u8]) -> io::Result<u64> {
-    match far.read(chunk)? {
-        0 => Err(io::ErrorKind::UnexpectedEof.into()),
-        length => Ok(length as u64),
+    loop {
+        match far.read(chunk) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(length) => return Ok(length as u64),
+            // A socket with a timeout: the kernel does not repeat the call.
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A stream whose every first call is interrupted.
+    struct Interrupted(bool);
+
+    impl Read for Interrupted {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            self.0 = !self.0;
+            match self.0 {
+                true => Err(io::ErrorKind::Interrupted.into()),
+                false => Ok(into.len()),
+            }
+        }
+    }
+
+    #[test]
+    fn an_interrupted_read_does_not_end_a_measurement() {
+        let mut stream = Interrupted(false);
+        for _ in 0..3 {
+            assert_eq!(receive_some(&mut stream, &mut [0; 8]).unwrap(), 8);
+        }
     }
 }
