@@ -29,7 +29,7 @@ fn run(folder: &Path, arms: &[(&str, String)]) -> Vec<TrialRecord> {
          addressing: namespaces\n\
          arms:\n{}\
          targets: {{acmeair: {{customers: 200}}}}\n\
-         load: {{use: query, model: constant, rate: 40, duration: 500ms, warmup: 100ms, connections: 4, timeout: 5s}}\n\
+         load: {{use: query, model: constant, rate: 40, duration: 500ms, warmup: 100ms, connections: 4, timeout: 20s}}\n\
          aa_check: false\n\
          blocks: 1\n\
          seed: 11\n",

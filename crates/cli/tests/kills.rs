@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rig::{Started, only_run, tare, turn, wait_for};
+use rig::{FIT_BESIDE_OTHERS, Started, only_run, tare, turn, wait_for};
 use rustix::process::{
     Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, waitpid,
 };
@@ -285,7 +285,7 @@ fn start(place: &Path, addressing: &str, out: &Path, blocks: u32) -> Started {
          arms:\n  - {{name: direct}}\n  - {{name: nginx, sidecars: {{on: [client], proxy: nginx}}}}\n  \
          - {{name: haproxy, sidecars: {{on: [client, server], proxy: haproxy{redirected}}}}}\n\
          load: {{model: constant, rate: 200, duration: 200ms, warmup: 50ms, connections: 2, timeout: 2s}}\n\
-         {limits}aa_check: false\nblocks: {blocks}\nseed: 11\n"
+         {limits}{FIT_BESIDE_OTHERS}aa_check: false\nblocks: {blocks}\nseed: 11\n"
     );
     fs::write(&file, experiment).unwrap();
     let (file, out) = (file.to_str().unwrap(), out.to_str().unwrap());

@@ -36,12 +36,12 @@ fn between(latencies: &Latencies, from_ms: u64, to_ms: u64) -> u64 {
 #[test]
 fn a_stall_of_a_second_is_waited_for_by_a_thousand_and_served_slowly_once_per_connection() {
     let _turn = turn();
-    // The load begins within three seconds and lasts beyond the fourth, also where the machine is slow.
-    let (_origin, address) = origin(&["--stall", "1s@3s"]);
+    // The load begins within six seconds and lasts beyond the seventh, also where the machine is slow.
+    let (_origin, address) = origin(&["--stall", "1s@6s"]);
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("latency.hlog");
     let url = format!("http://{address}/");
-    let mut load = tare(&["load", &url, "--rate", "1000", "--duration", "6s"]);
+    let mut load = tare(&["load", &url, "--rate", "1000", "--duration", "9s"]);
     load.args([
         "--no-calibrate",
         "--connections",
@@ -54,7 +54,7 @@ fn a_stall_of_a_second_is_waited_for_by_a_thousand_and_served_slowly_once_per_co
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let found: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
     assert_eq!(
-        found["result"]["ok"], 6000,
+        found["result"]["ok"], 9000,
         "every one is answered in the end"
     );
 
@@ -494,7 +494,8 @@ fn a_terminal_sees_the_load_as_it_goes_and_gets_its_lines_back() {
     for columns in [100, 40] {
         let seen = on_terminal(columns);
         assert!(
-            seen.contains("of 200/s") && seen.contains("0:01 left"),
+            // Which second it shows last is up to the machine.
+            seen.contains("of 200/s") && seen.contains(" left"),
             "{seen:?}"
         );
         assert!(!seen.contains("\x1b[1m"), "no colour was wanted: {seen:?}");

@@ -79,7 +79,7 @@ fn istio_itself_stands_between_two_services_and_every_feature_of_it_is_proved() 
             String::from("mesh: {use: istio, security: plaintext}"),
         ),
     ];
-    let load = "load: {model: constant, rate: 200, duration: 1s, warmup: 200ms, connections: 4, timeout: 5s}\n";
+    let load = "load: {model: constant, rate: 200, duration: 1s, warmup: 200ms, connections: 4, timeout: 20s}\n";
     let records = run(folder.path(), "echo", &arms, load);
     for (arm, _) in &arms {
         let record = of_arm(&records, arm);
@@ -155,7 +155,7 @@ fn five_ways_to_a_database_through_istio_are_taken_and_proved() {
         ("gateway-sni", gateway(&format!("{mtls}, {sni}"))),
     ];
     let rest = "targets: {acmeair: {customers: 200}}\n\
-        load: {use: query, model: constant, rate: 40, duration: 500ms, warmup: 100ms, connections: 4, timeout: 5s}\n";
+        load: {use: query, model: constant, rate: 40, duration: 500ms, warmup: 100ms, connections: 4, timeout: 20s}\n";
     let records = run(
         folder.path(),
         "{use: acmeair, database: origin}",
@@ -202,7 +202,7 @@ fn no_network_is_needed_after_the_fetch() {
         ("direct", String::from("about: no mesh")),
         ("istio", String::from("mesh: istio")),
     ];
-    let load = "load: {model: constant, rate: 100, duration: 1s, warmup: 200ms, connections: 4, timeout: 5s}\n";
+    let load = "load: {model: constant, rate: 100, duration: 1s, warmup: 200ms, connections: 4, timeout: 20s}\n";
     let text = experiment("echo", &arms, load);
     let records = run_experiment_by(tare_without_network(&["run"]), folder.path(), &text, LIMIT);
     is_proved(of_arm(&records, "istio"));
@@ -281,7 +281,7 @@ fn http_passes_a_gateway_of_istio_and_the_server_is_told_that_it_did() {
         ("mtls", through("mtls")),
         ("plaintext", through("plaintext")),
     ];
-    let load = "load: {model: constant, rate: 100, duration: 1s, warmup: 200ms, connections: 4, timeout: 5s}\n";
+    let load = "load: {model: constant, rate: 100, duration: 1s, warmup: 200ms, connections: 4, timeout: 20s}\n";
     let records = run(folder.path(), "echo", &arms, load);
     for (arm, _) in &arms {
         let record = of_arm(&records, arm);
@@ -298,7 +298,7 @@ fn traffic_goes_on_while_istiod_is_away_and_changes_wait_for_it() {
     let _turn = turn();
     let folder = tempfile::tempdir().unwrap();
     let arms = [("istio", String::from("mesh: istio"))];
-    let rest = "load: {model: constant, rate: 100, duration: 10s, warmup: 200ms, connections: 4, timeout: 5s}\n\
+    let rest = "load: {model: constant, rate: 100, duration: 10s, warmup: 200ms, connections: 4, timeout: 20s}\n\
         faults: [{at: 1s, change: istiod}, {at: 3s, kill: istiod}, {at: 4s, change: istiod}, {at: 5s, start: istiod}, {at: 8s, change: istiod}]\n";
     let records = run(folder.path(), "echo", &arms, rest);
     let record = of_arm(&records, "istio");

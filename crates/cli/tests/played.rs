@@ -57,7 +57,7 @@ fn at_the_shop(audit: u16) -> (Vec<TrialRecord>, String) {
     let experiment = "question: q
 workload: shop
 arms: [{name: direct}, {name: sidecar, sidecars: {on: services, proxy: envoy}}]
-load: {clients: 3, duration: 1s, warmup: 100ms, timeout: 5s}
+load: {clients: 3, duration: 1s, warmup: 100ms, timeout: 20s}
 aa_check: false
 blocks: 1
 ";
@@ -123,7 +123,7 @@ workload: shop
 arms: [{name: direct}]
 compare: levels
 factors: {load.rate: [20, 40]}
-load: {duration: 1s, warmup: 0s, connections: 4, timeout: 5s}
+load: {duration: 1s, warmup: 0s, connections: 4, timeout: 20s}
 aa_check: false
 blocks: 1
 ";

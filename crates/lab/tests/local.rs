@@ -105,7 +105,7 @@ fn an_instance_has_a_folder_in_memory_that_nobody_else_can_enter() {
     use std::os::unix::fs::PermissionsExt;
     let rig = Rig::new();
     let start = r#"[/bin/sh, -c, "echo kept > {{ memory }}/record; echo up; sleep 60"]"#;
-    rig.target("keeping", "", start, "{log: up, timeout: 5s}");
+    rig.target("keeping", "", start, "{log: up, timeout: 60s}");
     let mut local = rig.local();
     let name = local.folder().file_name().unwrap().to_owned();
     let memory = std::path::Path::new("/dev/shm").join(name);

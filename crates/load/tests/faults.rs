@@ -139,7 +139,7 @@ fn silence_ends_in_a_timeout_and_a_new_connection() {
     let mut plan = twenty(&server);
     plan.load.stop = Stop::Count { exchanges: 3 };
     // Connecting has the same limit: longer than a worker, or the kernel's own thread, waits for a core.
-    plan.load.timeout_ns = 500 * MS;
+    plan.load.timeout_ns = 2000 * MS;
     let outcome = measure(&plan);
     assert_eq!(count(&outcome, "timeout"), 3);
     assert_eq!(outcome.result.connections.reconnects, 3);

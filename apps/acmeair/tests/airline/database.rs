@@ -1,7 +1,7 @@
 //! A real database over TLS for the tests: the one of `ACMEAIR_TEST_DATABASE` (a URI), else FerretDB from Tare's cache; and a
 //! door before it that can be shut.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -293,7 +293,8 @@ fn pass(mut from: TcpStream, mut to: TcpStream, how: &AtomicU8, passed: &AtomicU
                     break;
                 }
             }
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+            Err(error)
+                if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
             Err(_) => break,
         }
     }

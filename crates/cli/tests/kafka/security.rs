@@ -63,7 +63,7 @@ fn every_wrong_way_in_names_the_broker_and_the_next_step() {
         (&mtls, &["--cacert", &ca], "--cert FILE --key FILE"),
         (&sasl, &[], "--sasl"),
     ] {
-        let words: Vec<&str> = ["cluster", "--timeout", "5", "--bootstrap", at]
+        let words: Vec<&str> = ["cluster", "--timeout", "60", "--bootstrap", at]
             .iter()
             .copied()
             .chain(more.iter().copied())

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -228,10 +228,12 @@ pub fn send(to: SocketAddr, requests: usize) -> Vec<u16> {
         let mut answer = Vec::new();
         let mut chunk = [0; 4096];
         let status = loop {
-            let read = stream.read(&mut chunk).unwrap_or(0);
-            if read == 0 {
-                return statuses;
-            }
+            let read = match stream.read(&mut chunk) {
+                // A socket with a timeout is interrupted when a child of this process ends.
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Ok(0) | Err(_) => return statuses,
+                Ok(read) => read,
+            };
             answer.extend_from_slice(&chunk[..read]);
             if let Some(status) = complete(&answer) {
                 break status;

@@ -199,11 +199,10 @@ impl Conn {
 
     /// Keeps the connection open without a word until the client closes it.
     pub fn hold(&mut self) {
-        let mut sink = [0; 4096];
         self.stream
             .set_read_timeout(Some(Duration::from_secs(20)))
             .unwrap();
-        while matches!(self.stream.read(&mut sink), Ok(count) if count > 0) {}
+        let _ = std::io::copy(&mut self.stream, &mut std::io::sink());
     }
 }
 
