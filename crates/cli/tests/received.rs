@@ -240,10 +240,10 @@ const LOGS: [Trap; 10] = [
         "",
     ),
     (
-        "100,000 intervals",
+        "5,000 intervals",
         |run| {
             let log = log("client.echo.latency", 3);
-            let all = repeated(&log, 100_000, |place| {
+            let all = repeated(&log, 5_000, |place| {
                 format!("Tag=client.echo.latency,{place}.000")
             });
             fs::write(run.join("trials/0001/latency.hlog"), all).unwrap();
@@ -251,10 +251,10 @@ const LOGS: [Trap; 10] = [
         "",
     ),
     (
-        "100,000 requests",
+        "5,000 requests",
         |run| {
             let log = log("client.echo.latency", 3);
-            let all = repeated(&log, 100_000, |place| {
+            let all = repeated(&log, 5_000, |place| {
                 format!("Tag=client.r{place}.latency,1.000")
             });
             fs::write(run.join("trials/0001/latency.hlog"), all).unwrap();
