@@ -589,7 +589,7 @@ fn the_committed_shapes_that_the_binary_knows_are_fresh() {
 }
 
 /// Files that read all variables: to find those of targets.
-const READ_ALL: [&str; 1] = ["crates/lab/src/fetch.rs"];
+const READ_ALL: [&str; 2] = ["crates/lab/src/fetch.rs", "crates/lab/src/variables.rs"];
 
 /// Reads of a variable that the user names: file, and argument of the call.
 const NAMED_BY_USERS: [(&str, &str); 1] = [("crates/record/src/metrics_source.rs", "name")];
@@ -654,6 +654,35 @@ fn every_environment_variable_that_is_read_is_in_the_table() {
         missing.extend(lost.map(|word| format!("{name}: {word}")));
     }
     assert!(missing.is_empty(), "docs/COMMAND-LINE.md: {missing:#?}");
+}
+
+/// Where programs are started by name: what finds them, and a crate that gives each of its processes the same `PATH` when it starts it.
+const STARTS_BY_NAME: [&str; 2] = ["crates/record/src/locate.rs", "crates/perfcheck/src/"];
+
+#[test]
+fn no_program_is_started_by_a_name_that_the_current_directory_may_answer_to() {
+    let mut by_name = Vec::new();
+    for path in rust_files() {
+        let name = path.strip_prefix(root()).unwrap().display().to_string();
+        let is_test = ["/tests", "test-cluster", "/rig/"]
+            .iter()
+            .any(|part| name.contains(part));
+        if is_test || STARTS_BY_NAME.iter().any(|known| name.starts_with(known)) {
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        let product = text.split("#[cfg(test)]").next().unwrap_or_default();
+        let literals = product.split("Command::new(\"").skip(1);
+        let names = literals.filter_map(|rest| rest.split('"').next());
+        by_name.extend(
+            names
+                .filter(|program| !program.contains('/'))
+                .map(|program| format!("{name}: {program}")),
+        );
+    }
+    assert!(by_name.is_empty(), "use tare_record::locate: {by_name:#?}");
+    let processes = fs::read_to_string(root().join("crates/perfcheck/src/process.rs")).unwrap();
+    assert!(processes.contains("locate::search_path()"), "perfcheck");
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tare_lab::LabError;
+use tare_record::locate;
 
 use crate::manifests::list;
 
@@ -55,7 +56,8 @@ impl Kubectl {
     }
 
     pub(crate) fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new("kubectl");
+        // The user's tool with the user's environment: login plug-ins read credentials there.
+        let mut command = locate::command("kubectl");
         if let Some(context) = &self.context {
             command.arg("--context").arg(context);
         }

@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::{self, Read, Write as _};
 use std::net::{IpAddr, SocketAddrV4};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
+use tare_record::locate;
 
 use crate::NetError;
 use crate::namespace::Namespace;
@@ -24,7 +25,7 @@ pub const SIDECAR_MARK: u32 = 1337;
 /// Source ports of a sidecar that cannot set a mark: below the kernel's ephemeral ports (32768 on).
 pub const SIDECAR_PORTS: [u16; 2] = [28_000, 31_999];
 /// The program, also where an ordinary user's `PATH` does not find it.
-const PROGRAMS: [&str; 3] = ["nft", "/usr/sbin/nft", "/sbin/nft"];
+const PROGRAM: &str = "nft";
 /// Timeout of the program; a few rules take milliseconds.
 const LIMIT: Duration = Duration::from_secs(10);
 /// Interval of checks whether the program has ended.
@@ -198,18 +199,13 @@ impl RedirectRules {
     /// As [`RedirectRules::apply`].
     pub fn apply_here(&self) -> Result<(), NetError> {
         let script = self.nft_script();
-        let mut missing = io::Error::from(io::ErrorKind::NotFound);
-        for program in PROGRAMS {
-            match run_nft(program, &script) {
-                Err(NftError::NoProgram(error)) => missing = error,
-                Err(NftError::Refused(source)) => {
-                    let what = String::from("set the rules that redirect a pod's traffic");
-                    return Err(NetError::Refused { what, source });
-                }
-                Ok(()) => return Ok(()),
+        run_nft(&script).map_err(|error| match error {
+            NftError::NoProgram(missing) => NetError::NoNft(missing),
+            NftError::Refused(source) => {
+                let what = String::from("set the rules that redirect a pod's traffic");
+                NetError::Refused { what, source }
             }
-        }
-        Err(NetError::NoNft(missing))
+        })
     }
 }
 
@@ -219,8 +215,8 @@ enum NftError {
     Refused(io::Error),
 }
 
-fn run_nft(program: &str, rules: &str) -> Result<(), NftError> {
-    let mut child = Command::new(program)
+fn run_nft(rules: &str) -> Result<(), NftError> {
+    let mut child = locate::command(PROGRAM)
         .args(["-f", "-"])
         .stdin(Stdio::piped())
         .stdout(Stdio::null())

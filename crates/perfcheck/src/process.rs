@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 use tare_program::EndRequest;
+use tare_record::locate;
 
 use crate::error::CheckError;
 
@@ -81,6 +82,7 @@ impl Processes<'_> {
     pub fn run(&self, command: &mut Command, limit: Duration) -> Result<Finished, CheckError> {
         self.check()?;
         command
+            .env("PATH", locate::search_path())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -18,6 +18,7 @@ pub mod files;
 pub mod grpc_schema;
 pub mod load;
 pub mod load_report;
+pub mod locate;
 pub mod metric;
 pub mod metrics_source;
 pub mod name;

@@ -4,10 +4,10 @@ use std::fs;
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
 
 use rustix::process::Resource;
+use tare_record::locate::locate;
 use tare_record::record::Check;
 
 use super::{Graded, RequiredProgram, check, figure};
-use crate::fetch::locate;
 use crate::process::field;
 
 /// Descriptors for ten thousand connections, in and out.

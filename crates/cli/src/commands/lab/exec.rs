@@ -68,7 +68,7 @@ fn enter_elsewhere(enter: &[String], args: &Args) -> anyhow::Result<ExitCode> {
             "the image of the pods has no shell: give a command of the image, such as `tare --version`; for a shell, see `kubectl debug`",
         ));
     }
-    let error = std::process::Command::new(program)
+    let error = tare_record::locate::command(program)
         .args(words)
         .args(&args.command)
         .exec();
