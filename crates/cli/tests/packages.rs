@@ -187,78 +187,173 @@ fn the_image_is_what_its_digests_say_and_runs_in_a_container() {
     assert!(plan.contains("both-sidecars-mtls"), "{plan}");
 }
 
-/// The script of the action, with this build's `tare` and a `gh` that notes its calls and knows the given comments.
-fn action(place: &Path, variables: &[(&str, &str)], comments: &str) -> Output {
-    let bin = place.join("bin");
-    fs::create_dir_all(place.join("scripts")).unwrap();
-    fs::create_dir_all(&bin).unwrap();
-    fs::copy(root().join("scripts/action"), place.join("scripts/action")).unwrap();
-    let _ = std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_tare"), place.join("tare"));
-    let gh = bin.join("gh");
-    let script = format!(
-        "#!/bin/sh\nprintf '%s\\n' \"$*\" >>calls\ncase \"$*\" in *--jq*) printf '{comments}' ;; *) cp \"${{6#body=@}}\" comment ;; esac\n"
+/// A folder with the script of the action, this build's `tare`, which notes the environment that it is given, and a `gh` that notes its
+/// calls, knows these comments, and works with a token only.
+fn place_of_action(comments: &Value) -> tempfile::TempDir {
+    let place = tempfile::tempdir().unwrap();
+    let at = |name: &str| place.path().join(name);
+    for folder in ["scripts", "bin"] {
+        fs::create_dir(at(folder)).unwrap();
+    }
+    fs::copy(root().join("scripts/action"), at("scripts/action")).unwrap();
+    let page = json!({"data": {"repository": {"pullRequest": {"comments": {"nodes": comments}}}}});
+    fs::write(at("comments.json"), page.to_string()).unwrap();
+    let tare = env!("CARGO_BIN_EXE_tare");
+    let noting = format!("#!/bin/sh\nenv >>environment\nexec {tare} \"$@\"\n");
+    write_program(&at("tare"), &noting);
+    let gh = "#!/bin/sh\ntest -n \"$GH_TOKEN\" || exit 9\nprintf '%s\\n' \"$*\" >>calls\nfor last; do :; done\n\
+              case \"$*\" in *--jq*) jq -r \"$last\" comments.json ;; *) cp \"${last#body=@}\" comment ;; esac\n";
+    write_program(&at("bin/gh"), gh);
+    place
+}
+
+/// Another process writes it: what is open for writing here, a test beside this one may hand on to its children, and the kernel runs
+/// no file that somebody writes ("Text file busy").
+fn write_program(path: &Path, text: &str) {
+    let source = path.with_extension("text");
+    fs::write(&source, text).unwrap();
+    let mut install = Command::new("install");
+    ok(install.arg("--mode=755").args([&source, path]));
+}
+
+/// Both steps of the action, as GitHub runs them; the output is that of the first.
+fn action(place: &Path, variables: &[(&str, &str)]) -> Output {
+    let path = format!(
+        "{}:{}",
+        place.join("bin").display(),
+        std::env::var("PATH").unwrap()
     );
-    fs::write(&gh, script).unwrap();
-    ok(Command::new("chmod").arg("+x").arg(&gh));
-    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
-    Command::new("bash")
-        .arg(place.join("scripts/action"))
-        .current_dir(place)
-        .env("PATH", path)
-        .env("TARE_HOME", root())
-        .env("GITHUB_OUTPUT", place.join("output"))
-        .env("GITHUB_STEP_SUMMARY", place.join("summary"))
-        .env("GITHUB_REPOSITORY", "owner/name")
-        .env("TARE_PULL_REQUEST", "7")
-        .envs(variables.iter().copied())
-        .output()
-        .unwrap()
+    let step = |words: &[&str]| {
+        let mut command = Command::new("bash");
+        command
+            .arg(place.join("scripts/action"))
+            .args(words)
+            .current_dir(place)
+            .env("PATH", &path)
+            .env("TARE_HOME", root())
+            .env("RUNNER_TEMP", place)
+            .env("GITHUB_OUTPUT", place.join("output"))
+            .env("GITHUB_STEP_SUMMARY", place.join("summary"))
+            .env("GITHUB_REPOSITORY", "owner/name")
+            .env("TARE_PULL_REQUEST", "7")
+            .env("GH_TOKEN", "planted-token");
+        command
+    };
+    let _ = fs::remove_file(place.join("output"));
+    let output = step(&[]).envs(variables.iter().copied()).output().unwrap();
+    let told = fs::read_to_string(place.join("output")).unwrap_or_default();
+    let verdict = told.lines().find_map(|line| line.strip_prefix("verdict="));
+    if let Some(verdict) = verdict {
+        ok(step(&["comment"]).env("TARE_VERDICT", verdict));
+    }
+    output
+}
+
+fn calls(place: &Path) -> String {
+    fs::read_to_string(place.join("calls")).unwrap_or_default()
 }
 
 #[test]
 fn the_action_fails_with_an_assertion_and_comments_once() {
-    let place = tempfile::tempdir().unwrap();
+    let comments = json!([]);
+    let place = place_of_action(&comments);
     let place = place.path();
     let (_origin, address) = rig::origin(&[]);
     let load = format!("http://{address}/\n--rate=200\n--duration=1s\n--assert=p50 < 1ns\n");
-    let failed = action(place, &[("TARE_LOAD", &load)], "");
+    let failed = action(place, &[("TARE_LOAD", &load)]);
     assert_eq!(failed.status.code(), Some(1), "{}", err(&failed));
     let summary = fs::read_to_string(place.join("summary")).unwrap();
     assert!(summary.contains("p50 < 1ns"), "{summary}");
-    let calls = || fs::read_to_string(place.join("calls")).unwrap();
-    assert!(
-        calls().contains("--method POST repos/owner/name/issues/7/comments"),
-        "{}",
-        calls()
-    );
+    let posted = "--method POST repos/owner/name/issues/7/comments";
+    assert!(calls(place).contains(posted), "{}", calls(place));
     let comment = fs::read_to_string(place.join("comment")).unwrap();
     assert!(
         comment.starts_with("<!-- tare: http://127.0.0.1"),
         "{comment}"
     );
     assert!(comment.contains("p50 < 1ns"), "{comment}");
-    // The next push changes the comment.
+    // The next push changes the comment, and not the one that somebody else has written before it.
+    let other = json!({"databaseId": 666, "viewerDidAuthor": false, "body": comment});
+    let own = json!({"databaseId": 4711, "viewerDidAuthor": true, "body": comment});
+    let again = place_of_action(&json!([other, own]));
     let kept = load.replace("p50 < 1ns", "p50 < 10s");
-    let passed = action(place, &[("TARE_LOAD", &kept)], "4711\\n");
+    let passed = action(again.path(), &[("TARE_LOAD", &kept)]);
     assert_eq!(passed.status.code(), Some(0), "{}", err(&passed));
+    let changed = calls(again.path());
     assert!(
-        calls().contains("--method PATCH repos/owner/name/issues/comments/4711"),
-        "{}",
-        calls()
+        changed.contains("--method PATCH repos/owner/name/issues/comments/4711"),
+        "{changed}"
     );
-    let neither = action(place, &[], "");
+    assert!(!changed.contains("comments/666"), "{changed}");
+    let neither = action(place, &[]);
     assert_eq!(neither.status.code(), Some(2), "{}", err(&neither));
     // The action gives the script what it reads.
     let text = fs::read_to_string(root().join("action.yml")).unwrap();
     let action = tare_experiment::yaml::parse("action.yml", &text).unwrap();
     let steps = action.descend(&["runs", "steps"]).items();
-    let env = steps[0]
-        .descend(&["env"])
-        .entries()
-        .iter()
-        .map(|entry| entry.key.clone());
+    let env = |step: usize| -> Vec<String> {
+        let entries = steps[step].descend(&["env"]).entries();
+        entries.iter().map(|entry| entry.key.clone()).collect()
+    };
     let script = fs::read_to_string(root().join("scripts/action")).unwrap();
-    for name in env.filter(|name| name.starts_with("TARE_")) {
-        assert!(script.contains(&name), "{name}");
+    for name in env(0).iter().chain(&env(1)) {
+        assert!(script.contains(name) || name == "GH_TOKEN", "{name}");
     }
+    assert!(!env(0).contains(&"GH_TOKEN".to_owned()), "{:?}", env(0));
+}
+
+#[test]
+fn what_the_action_measures_with_never_has_the_token() {
+    let place = place_of_action(&json!([]));
+    let place = place.path();
+    let (_origin, address) = rig::origin(&[]);
+    let load = format!("http://{address}/\n--rate=200\n--duration=300ms\n");
+    let secrets = [
+        ("TARE_LOAD", load.as_str()),
+        ("GITHUB_TOKEN", "planted-token"),
+        ("ACTIONS_RUNTIME_TOKEN", "planted-token"),
+    ];
+    let done = action(place, &secrets);
+    assert!(done.status.success(), "{}", err(&done));
+    let environment = fs::read_to_string(place.join("environment")).unwrap();
+    assert!(environment.contains("TARE_LOAD="), "{environment}");
+    assert!(!environment.contains("planted-token"), "{environment}");
+    assert!(calls(place).contains("POST"), "{}", calls(place));
+}
+
+#[test]
+fn a_run_that_did_not_start_is_not_told_as_another_run() {
+    let place = place_of_action(&json!([]));
+    let place = place.path();
+    let other = place.join("runs/20990101-000000-another");
+    fs::create_dir_all(&other).unwrap();
+    fs::write(other.join("plan.json"), "{}").unwrap();
+    // It would report any run.
+    let tare = env!("CARGO_BIN_EXE_tare");
+    let said = format!(
+        "#!/bin/sh\ncase \"$1\" in report) echo the verdict of another run ;; *) exec {tare} \"$@\" ;; esac\n"
+    );
+    write_program(&place.join("tare"), &said);
+    // Nor is a name taken for an option.
+    for run in ["no/such-experiment", "--help"] {
+        let failed = action(place, &[("TARE_RUN", run)]);
+        assert_eq!(failed.status.code(), Some(2), "{}", err(&failed));
+        assert!(!place.join("summary").exists() && calls(place).is_empty());
+        assert!(
+            !fs::read_to_string(place.join("output")).is_ok_and(|text| text.contains("verdict="))
+        );
+    }
+}
+
+#[test]
+fn no_output_of_a_load_ends_the_block_that_it_is_quoted_in() {
+    let place = place_of_action(&json!([]));
+    let place = place.path();
+    let said = "#!/bin/sh\nprintf 'a\\n```\\n````\\n<b>not quoted</b>\\n'\n";
+    write_program(&place.join("tare"), said);
+    let done = action(place, &[("TARE_LOAD", "http://127.0.0.1:1/")]);
+    assert!(done.status.success(), "{}", err(&done));
+    let summary = fs::read_to_string(place.join("summary")).unwrap();
+    let fences = summary.lines().filter(|line| *line == "`````").count();
+    assert_eq!(fences, 2, "{summary}");
 }
