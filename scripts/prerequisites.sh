@@ -57,6 +57,7 @@ need_test_packages() {
         'command -v h2load|nghttp2-client' \
         'test -x "${CHROMIUM:-/usr/bin/chromium}"|chromium' \
         'command -v strace|strace' \
+        'command -v jq|jq' \
         'command -v lintian|lintian' \
         'command -v runc || test -x /usr/sbin/runc|runc' \
         'command -v kcat|kcat' \
@@ -105,7 +106,7 @@ need_rust() {
         PATH="${CARGO_HOME:-$HOME/.cargo}/bin:$PATH"
     fi
     if command -v rustup >/dev/null 2>&1; then
-        if ! rustup toolchain list 2>/dev/null | grep -q "^$wanted"; then
+        if ! rustup toolchain list | grep -q "^$wanted"; then
             say "installing: Rust $wanted by rustup"
             rustup toolchain install "$wanted" --profile minimal -c rustfmt -c clippy >&2 || rust_advice "$wanted"
         fi
@@ -116,13 +117,44 @@ need_rust() {
         if [ "$(printf '%s\n%s\n' "$wanted" "$have" | sort -V | head -n 1)" = "$wanted" ]; then return; fi
         say "cargo $have is older than the $wanted that Tare is built with"
     fi
-    need 'command -v curl|curl'
     say "installing: rustup with Rust $wanted (into ${CARGO_HOME:-$HOME/.cargo})"
-    curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs 2>/dev/null |
-        sh -s -- -y --no-modify-path --profile minimal -c rustfmt -c clippy --default-toolchain "$wanted" >&2 ||
-        rust_advice "$wanted"
+    install_rustup --default-toolchain "$wanted" || rust_advice "$wanted"
     PATH="${CARGO_HOME:-$HOME/.cargo}/bin:$PATH"
     command -v cargo >/dev/null 2>&1 || rust_advice "$wanted"
+}
+
+# rustup's installer, of which nothing runs before its checksum is that of this file. Arguments: further ones of the installer.
+install_rustup() {
+    local version=1.28.2 machine sum folder code=0
+    case "$(uname -m)" in
+    x86_64) machine=x86_64 sum=20a06e644b0d9bd2fbdbfd52d42540bdde820ea7df86e92e533c073da0cdd43c ;;
+    aarch64) machine=aarch64 sum=e3853c5a252fca15252d07cb23a1bdd9377a8c6f3efa01531109281ae47f841c ;;
+    *)
+        say "no checksum of rustup's installer is known for $(uname -m)"
+        return 1
+        ;;
+    esac
+    need 'command -v curl|curl'
+    folder=$(mktemp -d)
+    curl --proto '=https' --tlsv1.2 --fail --silent --show-error --location --output "$folder/rustup-init" \
+        "${RUSTUP_UPDATE_ROOT:-https://static.rust-lang.org/rustup}/archive/$version/$machine-unknown-linux-gnu/rustup-init" >&2 &&
+        echo "$sum  $folder/rustup-init" | sha256sum --check --quiet >&2 &&
+        chmod +x "$folder/rustup-init" &&
+        "$folder/rustup-init" -y --no-modify-path --profile minimal -c rustfmt -c clippy "$@" >&2 || code=$?
+    rm -rf "$folder"
+    return "$code"
+}
+
+# A program of cargo, built once into Tare's cache; `tool` is its path. Arguments: its name, its version, further ones of the build.
+need_cargo_tool() {
+    local name=$1 version=$2 folder
+    folder=${TARE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/tare}/tools/$name-$version
+    tool=$folder/bin/$name
+    if [ -x "$tool" ]; then return; fi
+    say "installing: $name $version (into $folder; takes some minutes)"
+    # Unoptimised: it is built once and runs for seconds.
+    CARGO_PROFILE_DEV_DEBUG=0 CARGO_TARGET_DIR=$folder/build cargo install "$name@$version" --locked --debug --quiet --root "$folder" "${@:3}" >&2
+    rm -rf "$folder/build"
 }
 
 rust_advice() {
