@@ -37,6 +37,14 @@ const PLANTED: [&str; 5] = [
 /// The password of the user of the Kafka target.
 const PASSWORD: &str = "tare-secret";
 
+/// Variables of the user that have a secret.
+const VARIABLES: [&str; 4] = [
+    "API_TOKEN",
+    "GH_TOKEN",
+    "AWS_SECRET_ACCESS_KEY",
+    "KAFKA_PASSWORD",
+];
+
 /// A place for everything that is written, temporary folders too.
 struct Place {
     folder: tempfile::TempDir,
@@ -73,7 +81,7 @@ impl Place {
             .current_dir(self.path("given"))
             .env("XDG_RUNTIME_DIR", self.path("tmp"))
             .env("TMPDIR", self.path("tmp"))
-            .env("API_TOKEN", PLANTED[3]);
+            .envs(VARIABLES.map(|name| (name, PLANTED[3])));
         command
     }
 
@@ -83,9 +91,19 @@ impl Place {
         secrets.find(|secret| text.contains(secret))
     }
 
-    /// No command line has one, and what has one in the temporary folders is for the owner only.
+    /// No command line has one, no environment but that of the command of the user, and what has one in the temporary folders is for the owner only.
     fn look_while_it_runs(&self) {
-        for (_, words) in processes() {
+        for (pid, words) in processes() {
+            let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            if self.has_secret(&environment).is_some() {
+                let command = words.split_whitespace().nth(1).unwrap_or_default();
+                let is_the_users =
+                    ["plan", "run", "report", "export", "load", "kafka"].contains(&command);
+                assert!(
+                    words.contains("tare ") && is_the_users,
+                    "{words} has a secret"
+                );
+            }
             // The password of the Kafka target is known to everybody, and other tests have it on command lines.
             let words = words.replace(PASSWORD, "");
             assert_eq!(self.has_secret(words.as_bytes()), None, "{words}");
@@ -195,6 +213,14 @@ fn exports(place: &Place, run: &str, fortio: &[&str]) {
     }
 }
 
+/// A proxy that prints its environment, and how many secrets are in it as its version.
+fn telling_proxy(place: &Place) -> String {
+    let script = "#!/bin/sh\nenv\ncase $1 in -v) echo HAProxy version $(env | grep -c planted)-secrets; exit ;; esac\nexec haproxy \"$@\"\n";
+    let path = place.give("haproxy", script);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
 #[test]
 fn an_experiment_with_credentials_writes_none_of_them_and_is_resumed_with_them() {
     let _turn = turn();
@@ -209,7 +235,12 @@ fn an_experiment_with_credentials_writes_none_of_them_and_is_resumed_with_them()
     );
     let runs = place.path("runs");
     let common = ["--workloads", "workloads", "--out", runs.to_str().unwrap()];
-    let run = |first: &[&str]| place.tare(&[first, &common].concat());
+    let proxy = telling_proxy(&place);
+    let run = |first: &[&str]| {
+        let mut command = place.tare(&[first, &common].concat());
+        command.env("TARE_BINARY_HAPROXY", &proxy);
+        command
+    };
 
     let planned = finish(&mut run(&["plan", "small.yaml", "--json"]), LIMIT);
     assert!(planned.status.success(), "{}", stderr(&planned));
@@ -242,6 +273,13 @@ fn an_experiment_with_credentials_writes_none_of_them_and_is_resumed_with_them()
         stderr(&output)
     );
     assert_eq!(state(&folder).state, RunProgress::Complete);
+    // What is measured has printed the environment that it was given, and its version command has counted.
+    let environment = fs::read_to_string(folder.join("environment.json")).unwrap();
+    assert!(environment.contains("\"0-secrets\""), "{environment}");
+    let printed = files_in(&folder).into_iter().filter(|file| {
+        fs::read(file).is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains("TARE_INSTANCE="))
+    });
+    assert!(printed.count() > 0, "the environment of an instance");
     for record in records(&folder) {
         let held = matches!(record.status, TrialStatus::Fit | TrialStatus::Unfit { .. });
         assert!(held || record.superseded, "{:?}", record.status);

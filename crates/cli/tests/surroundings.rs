@@ -10,6 +10,7 @@ mod rig;
 
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
+use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -42,12 +43,14 @@ fn give(path: &Path, user: u32) {
     }
 }
 
-/// A place with a program, and a library whose only target leaves a mark when anything of it is run.
-struct Place(tempfile::TempDir);
+/// A place with a program, and a library whose only target calls us when anything of it is run: it can write nowhere.
+struct Place(tempfile::TempDir, TcpListener);
 
 impl Place {
     fn new() -> Place {
-        let place = Place(tempfile::tempdir().unwrap());
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let place = Place(tempfile::tempdir().unwrap(), listener);
         for folder in [
             "bin",
             "library/below",
@@ -79,8 +82,8 @@ impl Place {
 
     fn target(&self, get: &str) {
         let text = format!(
-            "target: trap\nabout: leaves a mark\nget: [{get}]\nversion: {{command: [sh, -c, 'touch {}; echo version 1'], pattern: 'version (\\S+)'}}\nroles: [app]\nprotocols: [http1]\nstart: [x]\nready: {{tcp: x, timeout: 1s}}\n",
-            self.mark().display()
+            "target: trap\nabout: calls\nget: [{get}]\nversion: {{command: [bash, -c, 'exec 3<>/dev/tcp/127.0.0.1/{}; echo version 1'], pattern: 'version (\\S+)'}}\nroles: [app]\nprotocols: [http1]\nstart: [x]\nready: {{tcp: x, timeout: 1s}}\n",
+            self.1.local_addr().unwrap().port()
         );
         let file = self.path("library/targets/trap/target.yaml");
         fs::write(&file, text).unwrap();
@@ -93,6 +96,11 @@ impl Place {
 
     fn mark(&self) -> PathBuf {
         self.path("mark")
+    }
+
+    /// Whether the target's command was run since the last question.
+    fn was_run(&self) -> bool {
+        std::iter::from_fn(|| self.1.accept().ok()).count() > 0
     }
 
     /// The program that lies here, started in this folder, without a word of where its library is.
@@ -132,29 +140,25 @@ fn a_folder_of_somebody_else_is_no_library_and_nothing_of_it_is_run() {
             said.contains(&format!("set TARE_HOME={}", library.display())),
             "{said}"
         );
-        assert!(
-            !output.status.success() && !place.mark().exists(),
-            "{words:?}"
-        );
+        assert!(!output.status.success() && !place.was_run(), "{words:?}");
     }
     // Who names it wants it.
     let mut named = place.tare(&["targets"], "library/below");
     let output = finish(named.env("TARE_HOME", &library), LIMIT);
     assert!(
-        output.status.success() && place.mark().exists(),
+        output.status.success() && place.was_run(),
         "{}",
         stderr(&output)
     );
-    fs::remove_file(place.mark()).unwrap();
     // A file of his in a library of ours.
     give(&library, 0);
     give(&library.join("targets/trap/target.yaml"), STRANGER);
     let output = targets(&place);
     let whose = format!("target.yaml belongs to user {STRANGER}; if you trust it");
     assert!(stderr(&output).contains(&whose), "{}", stderr(&output));
-    assert!(output.status.code() == Some(2) && !place.mark().exists());
+    assert!(output.status.code() == Some(2) && !place.was_run());
     give(&library, 0);
-    assert!(targets(&place).status.success() && place.mark().exists());
+    assert!(targets(&place).status.success() && place.was_run());
 }
 
 #[test]
@@ -180,7 +184,7 @@ fn an_experiment_of_a_stranger_is_data_and_can_be_planned() {
     assert!(output.status.success(), "{}", stderr(&output));
     let plan: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
     assert_eq!(plan["plan"]["experiment"], "theirs");
-    assert!(!place.mark().exists());
+    assert!(!place.was_run());
 }
 
 #[test]
@@ -212,6 +216,106 @@ fn a_python_module_that_lies_around_is_not_pythons() {
         stderr(&output)
     );
     assert!(!place.mark().exists(), "{}", stderr(&output));
+}
+
+#[test]
+fn root_runs_nothing_from_a_cache_that_another_user_can_change() {
+    if !can_give_away() {
+        return;
+    }
+    let place = Place::new();
+    let home = place.path("home");
+    fs::create_dir_all(home.join(".cache/tare")).unwrap();
+    give(&home, STRANGER);
+    let fetch = |cache: Option<&Path>| {
+        let mut command = place.tare(&["targets", "fetch", "trap"], "");
+        command
+            .env_remove("TARE_CACHE")
+            .env_remove("XDG_CACHE_HOME");
+        command
+            .env("HOME", &home)
+            .envs(cache.map(|cache| ("TARE_CACHE", cache)));
+        command.env("TARE_HOME", place.path("library"));
+        finish(&mut command, LIMIT)
+    };
+    let refused = fetch(None);
+    let said = stderr(&refused);
+    let whose = format!("tare belongs to user {STRANGER}");
+    assert!(
+        said.contains(&whose) && said.contains("TARE_CACHE"),
+        "{said}"
+    );
+    assert!(!refused.status.success() && !place.was_run());
+    // Who names it wants it.
+    let named = fetch(Some(&home.join(".cache/tare")));
+    assert!(
+        named.status.success() && place.was_run(),
+        "{}",
+        stderr(&named)
+    );
+    give(&home, 0);
+    let own = fetch(None);
+    assert!(own.status.success() && place.was_run(), "{}", stderr(&own));
+}
+
+#[test]
+fn builds_get_what_is_on_their_list_and_no_secret_of_the_environment() {
+    let place = Place::new();
+    fs::create_dir_all(place.path("library/package/src")).unwrap();
+    fs::write(place.path("library/package/Cargo.toml"), "[package]\n").unwrap();
+    place.target(
+        "{cargo: {package: it, folder: ../../package}}, {go: {module: example.org/it, version: v1.0.0, sum: 'h1:x', package: .}}",
+    );
+    for tool in ["cargo", "go"] {
+        let text = place.path(&format!("{tool}.text"));
+        fs::write(&text, "#!/bin/sh\nenv >\"$0.environment\"\nexit 1\n").unwrap();
+        // Another process writes it, as above.
+        let mut install = Command::new("install");
+        install
+            .arg("--mode=755")
+            .args([text, place.path("bin").join(tool)]);
+        assert!(install.status().unwrap().success());
+    }
+    let given = [
+        ("HTTPS_PROXY", "http://127.0.0.1:9"),
+        ("GOPROXY", "http://127.0.0.1:9/go"),
+        ("CARGO_NET_RETRY", "0"),
+    ];
+    let secret = [
+        "GH_TOKEN",
+        "AWS_SECRET_ACCESS_KEY",
+        "KAFKA_PASSWORD",
+        "CARGO_REGISTRY_TOKEN",
+    ];
+    let mut command = place.tare(&["targets", "fetch", "trap"], "");
+    command
+        .env("TARE_HOME", place.path("library"))
+        .env(
+            "PATH",
+            format!("{}:/usr/bin:/bin", place.path("bin").display()),
+        )
+        .envs(given)
+        .envs(secret.map(|name| (name, "planted-f00d")));
+    let output = finish(&mut command, LIMIT);
+    assert!(!output.status.success(), "{}", stderr(&output));
+    let environment = |tool: &str| {
+        fs::read_to_string(place.path("bin").join(format!("{tool}.environment")))
+            .unwrap_or_else(|error| panic!("{tool}: {error}: {}", stderr(&output)))
+    };
+    for (tool, own) in [
+        ("cargo", "CARGO_NET_RETRY=0"),
+        ("go", "GOPROXY=http://127.0.0.1:9/go"),
+    ] {
+        let environment = environment(tool);
+        assert!(
+            !environment.contains("planted-f00d"),
+            "{tool}: {environment}"
+        );
+        for kept in ["HTTPS_PROXY=http://127.0.0.1:9", "HOME=", own] {
+            assert!(environment.contains(kept), "{tool}, {kept}: {environment}");
+        }
+    }
+    assert!(!environment("cargo").contains("GOPROXY") && !environment("go").contains("CARGO_NET"));
 }
 
 /// `tare lab`, which looks for beds in this folder.

@@ -9,6 +9,8 @@ use serde::de::DeserializeOwned;
 use tare_record::durable;
 use tare_record::regular::read_regular;
 
+use crate::{LabError, home};
+
 /// Limit of a file's size; real ones are far smaller.
 const BYTES_MAX: u64 = 1 << 20;
 
@@ -23,6 +25,24 @@ pub fn folder() -> Option<PathBuf> {
     )?;
     // Subprocesses run in other folders.
     Some(std::path::absolute(&folder).unwrap_or(folder))
+}
+
+/// The same, to run software from: as root, a cache that follows from the home folder must be root's.
+///
+/// # Errors
+/// When there is none, or another user can change it.
+pub(crate) fn folder_of_programs() -> Result<PathBuf, LabError> {
+    let folder = folder().ok_or_else(|| {
+        LabError::Plan(
+            "neither TARE_CACHE nor HOME is set; set TARE_CACHE to a folder for downloads"
+                .to_owned(),
+        )
+    })?;
+    let is_named = std::env::var_os("TARE_CACHE").is_some_and(|value| !value.is_empty());
+    if !is_named {
+        home::check_cache(&folder)?;
+    }
+    Ok(folder)
 }
 
 fn chosen(

@@ -11,8 +11,8 @@ use tare_record::load::AddressPolicy;
 use crate::host::{self, SharedHost};
 use crate::http;
 use crate::keeper::{self, ExitStatus, Spawn, lock};
-use crate::process;
 use crate::subprocess::{self, Output};
+use crate::variables::{self, ProgramKind};
 
 /// Maximum of a command's output that is read.
 const OUTPUT_BYTES_MAX: u64 = 1 << 20;
@@ -99,7 +99,7 @@ impl Connector {
     /// Runs a command to its end.
     pub(crate) fn run(&self, words: &[String], within: Duration) -> Result<Output, String> {
         match self {
-            Connector::Host => subprocess::run(words, &[], within),
+            Connector::Host => subprocess::run(words, ProgramKind::Plain, within),
             Connector::Pod(connector) => connector
                 .run(words, within)
                 .map_err(|error| error.to_string()),
@@ -116,7 +116,7 @@ impl PodConnector {
         let spawn = Spawn {
             name: name.clone(),
             argv: words.to_vec(),
-            env: process::base_environment(&self.folder),
+            env: variables::of_measured(&self.folder),
             cwd: self.folder.clone(),
             output: output.clone(),
             output_bytes_max: OUTPUT_BYTES_MAX,

@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use regex::Regex;
 use sha2::{Digest, Sha256};
 use tare_experiment::target::{CargoDef, DebianDef, Get, GoDef};
+use tare_record::locate::locate;
 use tare_record::record::TargetVersion;
 
 use crate::targets::Target;
@@ -91,18 +92,13 @@ pub struct Fetcher {
 }
 
 impl Fetcher {
-    /// A fetcher for the user's cache ([`cached::folder`]) and choices
+    /// A fetcher for the user's cache (`TARE_CACHE`, or a default in the home folder) and choices
     /// (`TARE_BINARY_ENVOY=/opt/envoy`, or `=path` for the first `envoy` in `PATH`).
     ///
     /// # Errors
-    /// When there is no home folder, or Tare cannot find its own binary.
+    /// When there is no cache or root may not use it, or Tare cannot find its own binary.
     pub fn from_env() -> Result<Fetcher, LabError> {
-        let cache = cached::folder().ok_or_else(|| {
-            LabError::Plan(
-                "neither TARE_CACHE nor HOME is set; set TARE_CACHE to a folder for downloads"
-                    .to_owned(),
-            )
-        })?;
+        let cache = cached::folder_of_programs()?;
         let chosen = std::env::vars_os()
             .filter_map(|(name, value)| {
                 Some((target_of(name.to_str()?)?, value.into_string().ok()?))
@@ -390,30 +386,6 @@ pub fn would_install_nftables() -> bool {
     debian::installed(&nftables()).is_none() && debian::can_install()
 }
 
-/// A program by path, or by name in `PATH` and in the folders where Debian puts servers.
-pub(crate) fn locate(program: &str) -> Option<PathBuf> {
-    if program.contains('/') {
-        let path = absolute(Path::new(program));
-        return runnable(&path).then_some(path);
-    }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path)
-        // An empty or relative one means the current directory.
-        .filter(|folder| folder.is_absolute())
-        .chain(["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from))
-        .map(|folder| folder.join(program))
-        .find(|path| runnable(path))
-}
-
-/// The absolute path, or the path itself if there is no current directory.
-fn absolute(path: &Path) -> PathBuf {
-    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
-}
-
-fn runnable(path: &Path) -> bool {
-    rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok() && path.is_file()
-}
-
 /// Runs the version command of a program: nothing is measured without a version.
 fn versioned(target: &Target, found: ProgramPath) -> Result<Software, LabError> {
     verify(found.cached.as_deref(), &target.def.target)?;
@@ -433,7 +405,7 @@ fn versioned(target: &Target, found: ProgramPath) -> Result<Software, LabError> 
             std::env::consts::ARCH
         )));
     }
-    let output = subprocess::run(&command, &[], VERSION_LIMIT).map_err(wrong)?;
+    let output = subprocess::run_measured(&command, &found.bin, VERSION_LIMIT).map_err(wrong)?;
     let text = output.text();
     let version = pattern
         .captures(&text)

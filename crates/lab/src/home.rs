@@ -9,6 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::LabError;
+use crate::local::isolation::is_root;
 
 /// Environment variable that names the folder; `./tare` sets it to its own checkout.
 const VARIABLE: &str = "TARE_HOME";
@@ -95,19 +96,40 @@ fn of_program(home: &Path, program: &Path) -> Result<(), String> {
 
 /// Checks that only this user and root can change or replace the subfolders.
 fn check_private(home: &Path) -> Result<(), String> {
-    for part in PARTS.map(|part| home.join(part)) {
-        let part = part.canonicalize().map_err(unreadable(&part))?;
-        for folder in part.ancestors() {
-            let meta = meta(folder)?;
-            check_owner(folder, &meta, &trusted_users())?;
-            let is_above = folder != part && !folder.starts_with(home);
-            let is_sticky = is_above && meta.mode() & STICKY != 0;
-            if !is_sticky {
-                check_mode(folder, &meta, OTHERS_WRITE)?;
-            }
+    let mut parts = PARTS.iter().map(|part| home.join(part));
+    parts.try_for_each(|part| check_whole_path(&part, home))
+}
+
+/// Checks that only this user and root can change or replace a folder. Above `home` a folder may be one in which everybody has files of
+/// their own.
+fn check_whole_path(path: &Path, home: &Path) -> Result<(), String> {
+    let path = path.canonicalize().map_err(unreadable(path))?;
+    for folder in path.ancestors() {
+        let meta = meta(folder)?;
+        check_owner(folder, &meta, &trusted_users())?;
+        let is_above = folder != path && !folder.starts_with(home);
+        let is_sticky = is_above && meta.mode() & STICKY != 0;
+        if !is_sticky {
+            check_mode(folder, &meta, OTHERS_WRITE)?;
         }
     }
     Ok(())
+}
+
+/// Refuses a cache from which root would run what another user has put there: a user's home that `sudo` has kept.
+pub(crate) fn check_cache(cache: &Path) -> Result<(), LabError> {
+    if !is_root() {
+        return Ok(());
+    }
+    // It may not be there yet; then what is above it counts.
+    let there = cache.ancestors().find(|folder| folder.exists());
+    let checked = there.map_or(Ok(()), |folder| check_whole_path(folder, folder));
+    checked.map_err(|why| LabError::File {
+        path: cache.to_owned(),
+        reason: format!(
+            "this cache is not used, since what is in it is run as root: {why}; set TARE_CACHE to a folder of root, or to this one if you trust its owner"
+        ),
+    })
 }
 
 /// Refuses a target folder if it, or a file in it, belongs to another user or is writable by more users than its

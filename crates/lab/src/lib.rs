@@ -30,5 +30,6 @@ pub mod seal;
 pub mod subprocess;
 mod sys;
 pub mod targets;
+mod variables;
 
 pub use error::LabError;

@@ -7,7 +7,7 @@ mod collect;
 mod external;
 mod faults;
 mod in_mesh;
-mod isolation;
+pub(crate) mod isolation;
 mod layout;
 mod observed;
 mod placed;

@@ -11,16 +11,17 @@ use tare_kafka_admin::metrics::{BrokerMetrics, Figures};
 use tare_record::counter::{CounterReading, CounterSource};
 use tare_record::external::split;
 use tare_record::load::AddressPolicy;
+use tare_record::locate::locate;
 use tare_record::metrics_source::{MetricsSourceDef, MetricsWay, password};
 
 use crate::LabError;
 use crate::connector::first_reachable;
 use crate::counters::{BeanQuery, BeanValues, ExporterPage, bean_queries, bulk_request, of_beans};
-use crate::fetch::locate;
 use crate::http::{self, RequestOptions};
 use crate::render::{Counter, Login, PORT};
 use crate::subprocess::{self, StdIo};
 use crate::targets::Target;
+use crate::variables::ProgramKind;
 
 /// Instances that are read concurrently.
 const AT_ONCE: usize = 8;
@@ -30,12 +31,6 @@ const WITHIN: Duration = Duration::from_secs(20);
 const ANSWER_BYTES_MAX: usize = 32 << 20;
 /// Maximum length of an error of the JMX remote program.
 const REASON_LETTERS: usize = 400;
-/// Clears options that are meant for other Java programs.
-const CLEARED_OPTIONS: [(&str, &str); 3] = [
-    ("JAVA_TOOL_OPTIONS", ""),
-    ("JDK_JAVA_OPTIONS", ""),
-    ("CLASSPATH", ""),
-];
 
 /// Reads the metrics of several instances from one kind of source.
 #[derive(Debug)]
@@ -303,7 +298,7 @@ impl MetricsReader {
             output_bytes_max: ANSWER_BYTES_MAX,
         };
         let begun = Instant::now();
-        let output = subprocess::run_with(&words, &CLEARED_OPTIONS, stdio, within).map_err(|reason| {
+        let output = subprocess::run_with(&words, ProgramKind::Plain, stdio, within).map_err(|reason| {
             match begun.elapsed() >= within {
                 true => format!(
                     "no whole answer within {:.0} s: is this a port of JMX remote (RMI without TLS)?",

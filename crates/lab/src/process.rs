@@ -219,17 +219,6 @@ pub(crate) fn pause(length: Duration) {
     std::thread::sleep(length);
 }
 
-/// Base environment of every process: enough to run, nothing that could change a result.
-pub(crate) fn base_environment(dir: &std::path::Path) -> Vec<(String, String)> {
-    let path = std::env::var("PATH").unwrap_or_default();
-    let sbin = "/usr/local/sbin:/usr/sbin:/sbin";
-    vec![
-        (String::from("PATH"), format!("{path}:{sbin}")),
-        (String::from("HOME"), dir.display().to_string()),
-        (String::from("LANG"), String::from("C.UTF-8")),
-    ]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -11,6 +11,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags};
 use crate::fetch;
 use crate::keeper::{PrivateFolder, default_base, new_path};
 use crate::subprocess::{self, StdIo};
+use crate::variables::ProgramKind::Plain;
 
 /// Samples per second of CPU time: no divisor of the rates at which programs have timers.
 pub const HERTZ: u32 = 997;
@@ -116,7 +117,7 @@ impl Profiler {
             // perf ends with it; its own exit code is none of perf's.
             &format!("timeout {} cat {STOP} || true", length.as_secs_f64()),
         ];
-        let output = subprocess::run_in(folder, &record, &[], length + STOP_LIMIT)?;
+        let output = subprocess::run_in(folder, &record, Plain, length + STOP_LIMIT)?;
         if !output.success {
             return Err(refused(&output.text(), output.last_line()));
         }
@@ -133,7 +134,7 @@ impl Profiler {
             output_bytes_max: OUTPUT_BYTES_MAX,
         };
         let output =
-            subprocess::run_with_in(folder, &script, &[], stdio, NAMES_LIMIT, &mut |_| {})?;
+            subprocess::run_with_in(folder, &script, Plain, stdio, NAMES_LIMIT, &mut |_| {})?;
         match output.success {
             true => Ok(folded(&output.stdout)),
             false => Err(format!("perf script said: {}", output.last_line())),
@@ -174,7 +175,7 @@ fn private_folder() -> Result<PrivateFolder, String> {
 }
 
 fn find() -> Result<PathBuf, String> {
-    fetch::locate("perf")
+    tare_record::locate::locate("perf")
         .ok_or_else(|| String::from("there is no perf: apt-get install -y linux-perf"))
 }
 

@@ -2,8 +2,9 @@
 //!
 //! It runs in an empty private folder or a given one, so that no files of the current directory affect it, and in its
 //! own process group, so that its descendants can be killed with it. Ctrl-C does not reach the group: Tare decides
-//! what ends.
+//! what ends. It gets the environment variables of its kind and no others.
 
+use std::fs;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
@@ -16,8 +17,10 @@ use rustix::io::Errno;
 use rustix::process::{PidfdFlags, Signal};
 
 use crate::keeper::{PrivateFolder, default_base, new_path};
+use crate::local::isolation;
 use crate::process::{raw_pid, timespec};
 use crate::sys::{self, ChildSetup};
+use crate::variables::{self, Variables};
 
 /// Maximum of each stream that is kept; the rest is read and dropped, so that the program never blocks.
 const OUTPUT_BYTES_MAX: usize = 1 << 20;
@@ -79,71 +82,147 @@ impl StdIo<'_> {
 }
 
 /// Runs a program in an empty private folder, and kills it at the timeout.
-pub(crate) fn run(
+pub(crate) fn run<'a>(
     words: &[impl AsRef<str>],
-    env: &[(&str, &str)],
+    variables: impl Into<Variables<'a>>,
     within: Duration,
 ) -> Result<Output, String> {
-    run_with(words, env, StdIo::NO_INPUT, within)
+    run_with(words, variables, StdIo::NO_INPUT, within)
 }
 
 /// The same with standard input.
-pub(crate) fn run_with(
+pub(crate) fn run_with<'a>(
     words: &[impl AsRef<str>],
-    env: &[(&str, &str)],
+    variables: impl Into<Variables<'a>>,
     stdio: StdIo<'_>,
     within: Duration,
 ) -> Result<Output, String> {
+    in_private_folder(|folder| run_with_in(folder, words, variables, stdio, within, &mut |_| {}))
+}
+
+/// The same in a given folder.
+pub(crate) fn run_in<'a>(
+    folder: &Path,
+    words: &[impl AsRef<str>],
+    variables: impl Into<Variables<'a>>,
+    within: Duration,
+) -> Result<Output, String> {
+    let stdio = StdIo::NO_INPUT;
+    run_with_in(folder, words, variables, stdio, within, &mut |_| {})
+}
+
+/// The same; `progress` gets the number of lines on standard error whenever it has grown.
+pub(crate) fn run_in_with_progress<'a>(
+    folder: &Path,
+    words: &[impl AsRef<str>],
+    variables: impl Into<Variables<'a>>,
+    within: Duration,
+    progress: &mut dyn FnMut(usize),
+) -> Result<Output, String> {
+    run_with_in(folder, words, variables, StdIo::NO_INPUT, within, progress)
+}
+
+/// The same with standard input and a limit of output.
+pub(crate) fn run_with_in<'a>(
+    folder: &Path,
+    words: &[impl AsRef<str>],
+    variables: impl Into<Variables<'a>>,
+    stdio: StdIo<'_>,
+    within: Duration,
+    progress: &mut dyn FnMut(usize),
+) -> Result<Output, String> {
+    let mut command = command(words)?;
+    variables.into().give(&mut command);
+    let parent = parent();
+    let ran = run_command(command, parent, folder, stdio, within, progress);
+    ran.map_err(|error| error.to_string())
+}
+
+/// Runs a command of a target's program in an empty private folder, with the variables and, where that is possible, the restrictions
+/// of an instance.
+pub(crate) fn run_measured(
+    words: &[String],
+    program: &Path,
+    within: Duration,
+) -> Result<Output, String> {
+    in_private_folder(|private| {
+        let folder = private.join("of-program");
+        fs::create_dir(&folder).map_err(|error| error.to_string())?;
+        let restricted = isolation::of_version_command(program, words, &folder);
+        for confinement in restricted.into_iter().map(Some).chain([None]) {
+            let mut command = command(words)?;
+            command.env_clear().envs(variables::of_measured(&folder));
+            let mut setup = parent();
+            if let Some(confinement) = confinement {
+                let owner = confinement.user.unwrap_or(0);
+                isolation::give(&folder, owner).map_err(|error| error.to_string())?;
+                let set_up = confinement.set_up(&folder, &mut setup);
+                set_up.map_err(|error| format!("look at what it may see: {error}"))?;
+            }
+            let stdio = StdIo::NO_INPUT;
+            match run_command(command, setup, &folder, stdio, within, &mut |_| {}) {
+                // Mounts or other users are not permitted here: with less, as instances.
+                Err(RunError::Restricted) => {}
+                ran => return ran.map_err(|error| error.to_string()),
+            }
+        }
+        Err(RunError::Restricted.to_string())
+    })
+}
+
+fn in_private_folder(run: impl FnOnce(&Path) -> Result<Output, String>) -> Result<Output, String> {
     let folder =
         PrivateFolder::make(new_path(&default_base())).map_err(|error| error.to_string())?;
-    let output = run_with_in(folder.path(), words, env, stdio, within, &mut |_| {});
+    let output = run(folder.path());
     // What cannot be removed now is swept up by the next keeper.
     let _ = folder.remove();
     output
 }
 
-/// The same in a given folder.
-pub(crate) fn run_in(
-    folder: &Path,
-    words: &[impl AsRef<str>],
-    env: &[(&str, &str)],
-    within: Duration,
-) -> Result<Output, String> {
-    run_with_in(folder, words, env, StdIo::NO_INPUT, within, &mut |_| {})
-}
-
-/// The same; `progress` gets the number of lines on standard error whenever it has grown.
-pub(crate) fn run_in_with_progress(
-    folder: &Path,
-    words: &[impl AsRef<str>],
-    env: &[(&str, &str)],
-    within: Duration,
-    progress: &mut dyn FnMut(usize),
-) -> Result<Output, String> {
-    run_with_in(folder, words, env, StdIo::NO_INPUT, within, progress)
-}
-
-/// The same with standard input and a limit of output.
-pub(crate) fn run_with_in(
-    folder: &Path,
-    words: &[impl AsRef<str>],
-    env: &[(&str, &str)],
-    stdio: StdIo<'_>,
-    within: Duration,
-    progress: &mut dyn FnMut(usize),
-) -> Result<Output, String> {
-    if stdio.input.len() > INPUT_BYTES_MAX {
-        return Err(format!(
-            "more than {INPUT_BYTES_MAX} bytes of input: ask for less"
-        ));
-    }
+fn command(words: &[impl AsRef<str>]) -> Result<Command, String> {
     let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
     let (program, arguments) = words.split_first().ok_or("the command is empty")?;
     let mut command = Command::new(program);
+    command.args(arguments);
+    Ok(command)
+}
+
+/// It is not a child of the keeper, but must not outlive us either.
+fn parent() -> ChildSetup {
+    ChildSetup {
+        parent: Some(rustix::process::getpid()),
+        ..ChildSetup::default()
+    }
+}
+
+/// Why a program has no output.
+#[derive(Debug, thiserror::Error)]
+enum RunError {
+    /// Its restrictions are not possible here.
+    #[error("a program cannot be restricted here")]
+    Restricted,
+    #[error("{0}")]
+    Other(String),
+}
+
+fn run_command(
+    mut command: Command,
+    setup: ChildSetup,
+    folder: &Path,
+    stdio: StdIo<'_>,
+    within: Duration,
+    progress: &mut dyn FnMut(usize),
+) -> Result<Output, RunError> {
+    if stdio.input.len() > INPUT_BYTES_MAX {
+        return Err(RunError::Other(format!(
+            "more than {INPUT_BYTES_MAX} bytes of input: ask for less"
+        )));
+    }
+    let program = command.get_program().to_string_lossy().into_owned();
+    let failed =
+        |what: &str, error: io::Error| RunError::Other(format!("cannot {what} {program}: {error}"));
     command
-        .args(arguments)
         .current_dir(folder)
-        .envs(env.iter().copied())
         .process_group(0)
         .stdin(match stdio.input {
             "" => Stdio::null(),
@@ -151,17 +230,13 @@ pub(crate) fn run_with_in(
         })
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    // It is not a child of the keeper, but must not outlive us either.
-    sys::prepare_child(
-        &mut command,
-        ChildSetup {
-            parent: Some(rustix::process::getpid()),
-            ..ChildSetup::default()
-        },
-    );
+    sys::prepare_child(&mut command, setup);
     let mut child = command
         .spawn()
-        .map_err(|error| format!("cannot run {program}: {error}"))?;
+        .map_err(|error| match error.raw_os_error() {
+            Some(sys::NO_VIEW | sys::NO_DROP) => RunError::Restricted,
+            _ => failed("run", error),
+        })?;
     if let Some(mut input) = child.stdin.take() {
         // A program that does not read it reports that by its exit status.
         let _ = input.write_all(stdio.input.as_bytes());
@@ -171,10 +246,8 @@ pub(crate) fn run_with_in(
     if let Some(group) = raw_pid(child.id()) {
         let _ = rustix::process::kill_process_group(group, Signal::KILL);
     }
-    let status = child
-        .wait()
-        .map_err(|error| format!("cannot wait for {program}: {error}"))?;
-    match watched.map_err(|error| format!("cannot watch {program}: {error}"))? {
+    let status = child.wait().map_err(|error| failed("wait for", error))?;
+    match watched.map_err(|error| failed("watch", error))? {
         CommandEnd::Ended(outputs) => {
             let [stdout, stderr] = outputs.map(Stream::text);
             Ok(Output {
@@ -184,11 +257,15 @@ pub(crate) fn run_with_in(
                 stderr,
             })
         }
-        CommandEnd::OutOfTime => Err(format!(
-            "`{}` did not end within {:.0} s",
-            words.join(" "),
-            within.as_secs_f64()
-        )),
+        CommandEnd::OutOfTime => {
+            let words = std::iter::once(command.get_program()).chain(command.get_args());
+            let words: Vec<_> = words.map(|word| word.to_string_lossy()).collect();
+            Err(RunError::Other(format!(
+                "`{}` did not end within {:.0} s",
+                words.join(" "),
+                within.as_secs_f64()
+            )))
+        }
     }
 }
 
@@ -292,9 +369,10 @@ impl Stream {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::variables::ProgramKind::Plain;
 
     fn sh(script: &str, within: Duration) -> Result<Output, String> {
-        run(&["sh", "-c", script], &[], within)
+        run(&["sh", "-c", script], Plain, within)
     }
 
     const LONG: Duration = Duration::from_secs(20);
@@ -315,7 +393,7 @@ mod tests {
         let output = run_in_with_progress(
             Path::new("/"),
             &["sh", "-c", script],
-            &[],
+            Plain,
             LONG,
             &mut |lines| seen.push(lines),
         );
@@ -338,7 +416,7 @@ mod tests {
                 input,
                 output_bytes_max: 4,
             };
-            run_with(&words, &[], with, LONG)
+            run_with(&words, Plain, with, LONG)
         };
         assert_eq!(told("cat", "ab\n").unwrap().stdout, "ab\n");
         assert_eq!(told("cat", "abcdef").unwrap().stdout, "abcd");
@@ -354,7 +432,7 @@ mod tests {
 
     #[test]
     fn a_program_that_hangs_is_killed_at_the_limit() {
-        let said = run(&["sleep", "600"], &[], Duration::from_millis(50));
+        let said = run(&["sleep", "600"], Plain, Duration::from_millis(50));
         assert!(said.unwrap_err().contains("did not end"));
     }
 
@@ -418,7 +496,7 @@ mod tests {
 
     #[test]
     fn a_program_that_is_not_there_is_named() {
-        let said = run(&["no-such-program"], &[], LONG).unwrap_err();
+        let said = run(&["no-such-program"], Plain, LONG).unwrap_err();
         assert!(said.contains("no-such-program"), "{said}");
     }
 }

@@ -409,7 +409,12 @@ mod tests {
             libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, std::ptr::null_mut());
         }
         let words = ["sh", "-c", "kill -TERM $$; echo it lives"];
-        let ended = crate::subprocess::run(&words, &[], Duration::from_secs(20)).unwrap();
+        let ended = crate::subprocess::run(
+            &words,
+            crate::variables::ProgramKind::Plain,
+            Duration::from_secs(20),
+        )
+        .unwrap();
         assert!(
             !ended.success && ended.stdout.is_empty(),
             "{}",

@@ -12,7 +12,12 @@ fn openssl(words: &[&str]) -> subprocess::Output {
         .chain(words.iter().copied())
         .map(str::to_owned)
         .collect();
-    subprocess::run(&words, &[], Duration::from_secs(20)).unwrap()
+    subprocess::run(
+        &words,
+        crate::variables::ProgramKind::Plain,
+        Duration::from_secs(20),
+    )
+    .unwrap()
 }
 
 #[test]

@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use tare_experiment::target::CargoDef;
+use tare_record::locate::{absolute, locate};
 
-use super::{ProgramPath, absolute, locate};
+use super::ProgramPath;
+use crate::variables::ProgramKind;
 use crate::{home, subprocess};
 
 /// Timeout: a first build with all dependencies on one slow core.
@@ -122,7 +124,7 @@ impl<'a> Package<'a> {
             &format!("--manifest-path={}", manifest.display()),
             &format!("--target-dir={}", self.output.display()),
         ];
-        let output = subprocess::run_in(&self.folder, &words, &[], BUILD_LIMIT)?;
+        let output = subprocess::run_in(&self.folder, &words, ProgramKind::Cargo, BUILD_LIMIT)?;
         if !output.success {
             return Err(format!(
                 "cargo {name}: {}: {}",

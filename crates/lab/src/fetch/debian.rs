@@ -7,9 +7,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use tare_experiment::target::DebianDef;
+use tare_record::locate::locate;
 
-use super::{ProgramPath, locate};
+use super::ProgramPath;
 use crate::subprocess;
+use crate::variables::ProgramKind;
 
 /// Timeout of one apt-get command.
 const INSTALL_LIMIT: Duration = Duration::from_secs(10 * 60);
@@ -38,7 +40,7 @@ pub(super) fn installed(package: &DebianDef) -> Option<ProgramPath> {
 /// `debian nginx 1.22.1-9`; `None` when no package owns the file.
 fn owner(bin: &Path) -> Option<String> {
     let query = |words: &[&str]| {
-        subprocess::run(words, &[], QUERY_LIMIT)
+        subprocess::run(words, ProgramKind::Plain, QUERY_LIMIT)
             .ok()
             .filter(|output| output.success)
             .map(|output| output.stdout)
@@ -116,7 +118,7 @@ pub(super) fn install(
 
 fn apt(words: &[&str]) -> Result<(), String> {
     let env = [("DEBIAN_FRONTEND", "noninteractive"), ("LC_ALL", "C")];
-    let output = subprocess::run(words, &env, INSTALL_LIMIT)?;
+    let output = subprocess::run(words, ProgramKind::Apt.with(&env), INSTALL_LIMIT)?;
     if output.success {
         return Ok(());
     }

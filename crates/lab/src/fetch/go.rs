@@ -4,11 +4,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD as BASE64;
 use serde::Deserialize;
+use sha2::{Digest as _, Sha256};
 use tare_experiment::target::GoDef;
+use tare_record::locate::locate;
 
-use super::{ProgramPath, disk, fill, locate, sha256_of};
+use super::{ProgramPath, disk, fill, sha256, sha256_of};
 use crate::subprocess;
+use crate::variables::ProgramKind;
 
 /// Timeout: the module and its dependencies over a slow line.
 const DOWNLOAD_LIMIT: Duration = Duration::from_secs(10 * 60);
@@ -18,6 +23,17 @@ const BUILD_LIMIT: Duration = Duration::from_secs(30 * 60);
 const PROGRESS_STEP_PERCENT: usize = 10;
 /// Timeout of copying the sources.
 const COPY_LIMIT: Duration = Duration::from_secs(2 * 60);
+
+/// What Go is told: nothing of the user's workspace or flags, no other toolchain than the one that is here, and no C: such programs
+/// run on any machine of the same kind, whatever its libraries.
+const VARIABLES: [(&str, &str); 4] = [
+    ("GOWORK", "off"),
+    ("GOFLAGS", "-mod=readonly"),
+    ("GOTOOLCHAIN", "local"),
+    ("CGO_ENABLED", "0"),
+];
+/// Files of a module; the largest has some thousands.
+const FILES_MAX: usize = 100_000;
 
 /// A module and where its program is built.
 pub(super) struct Module<'a> {
@@ -99,7 +115,8 @@ impl<'a> Module<'a> {
         say(&format!("downloading {} with Go", self.name()));
         let go = go.display().to_string();
         let words: [&str; 5] = [&go, "mod", "download", "-json", &self.name()];
-        let output = subprocess::run_in(partial, &words, &[("GOWORK", "off")], DOWNLOAD_LIMIT)?;
+        let variables = ProgramKind::Go.with(&VARIABLES);
+        let output = subprocess::run_in(partial, &words, variables, DOWNLOAD_LIMIT)?;
         let module_info: Downloaded = serde_json::from_str(&output.stdout)
             .map_err(|_| format!("go said: {}", output.last_line()))?;
         if let Some(error) = module_info.error {
@@ -111,13 +128,15 @@ impl<'a> Module<'a> {
             return Err(format!("go said: {}", output.last_line()));
         };
         self.verified(&sum)?;
+        // That is the sum of the archive in Go's cache. The folder beside it is what would be built, and a user may have changed it.
         let sources = partial.join("sources");
         let (from, to) = (dir.display().to_string(), sources.display().to_string());
         let words = ["cp", "--recursive", "--no-preserve=mode", &from, &to];
-        let output = subprocess::run(&words, &[], COPY_LIMIT)?;
+        let output = subprocess::run(&words, ProgramKind::Plain, COPY_LIMIT)?;
         if !output.success {
             return Err(format!("its sources: {}", output.last_line()));
         }
+        self.verified(&sum_of(&sources, &self.name())?)?;
         for (path, text) in &self.def.files {
             let path = sources.join(path);
             if let Some(folder) = path.parent() {
@@ -167,14 +186,18 @@ impl<'a> Module<'a> {
             &format!("-o={}", partial.join(self.target).display()),
             &self.def.package,
         ];
-        // Programs without C run on any machine of the same kind, whatever its libraries.
-        let env = [
-            ("GOWORK", "off"),
-            ("GOFLAGS", "-mod=readonly"),
-            ("CGO_ENABLED", "0"),
-        ];
+        let variables = ProgramKind::Go.with(&VARIABLES);
         let list = [&go, "list", "-deps", &tags, &self.def.package];
-        let all = subprocess::run_in(sources, &list, &env, DOWNLOAD_LIMIT)?;
+        let all = subprocess::run_in(sources, &list, variables, DOWNLOAD_LIMIT)?;
+        // The dependencies lie in the same cache; Go compares only what it downloads.
+        let verify = [&go, "mod", "verify"];
+        let verified = subprocess::run_in(sources, &verify, variables, DOWNLOAD_LIMIT)?;
+        if !verified.success {
+            return Err(format!(
+                "its dependencies in Go's cache are not as they were downloaded ({}): `go clean -modcache` removes them",
+                verified.last_line()
+            ));
+        }
         let packages = all.stdout.lines().count();
         let mut shown = 0;
         let mut progress = |compiled: usize| {
@@ -187,8 +210,13 @@ impl<'a> Module<'a> {
                 ));
             }
         };
-        let output =
-            subprocess::run_in_with_progress(sources, &words, &env, BUILD_LIMIT, &mut progress)?;
+        let output = subprocess::run_in_with_progress(
+            sources,
+            &words,
+            variables,
+            BUILD_LIMIT,
+            &mut progress,
+        )?;
         if !output.success {
             return Err(format!("{}: {}", output.how, error_of(&output)));
         }
@@ -199,6 +227,40 @@ impl<'a> Module<'a> {
         }
         fs::remove_dir_all(sources).map_err(disk(sources))
     }
+}
+
+/// Go's checksum `h1` of a folder as the module `name` (`golang.org/x/mod/sumdb/dirhash`): over the SHA-256 and the name of each file.
+fn sum_of(folder: &Path, name: &str) -> Result<String, String> {
+    let mut files = Vec::new();
+    let mut open = vec![PathBuf::new()];
+    while let Some(within) = open.pop() {
+        let path = folder.join(&within);
+        for entry in fs::read_dir(&path).map_err(disk(&path))? {
+            let entry = entry.map_err(disk(&path))?;
+            let within = within.join(entry.file_name());
+            let kind = entry.file_type().map_err(disk(&path))?;
+            match within.to_str() {
+                _ if kind.is_dir() => open.push(within),
+                Some(file) if kind.is_file() && files.len() < FILES_MAX => {
+                    files.push(format!("{name}/{file}"));
+                }
+                _ => {
+                    return Err(format!(
+                        "{} is no file of a module, or there are more than {FILES_MAX}",
+                        folder.join(within).display()
+                    ));
+                }
+            }
+        }
+    }
+    files.sort();
+    let mut digest = Sha256::new();
+    for file in &files {
+        let path = folder.join(&file[name.len() + 1..]);
+        let sum = sha256(&path).map_err(disk(&path))?;
+        digest.update(format!("{sum}  {file}\n"));
+    }
+    Ok(format!("h1:{}", BASE64.encode(digest.finalize())))
 }
 
 /// The last line that is not the name of a package that was compiled.
@@ -260,6 +322,49 @@ mod tests {
         assert_eq!(module.verified("h1:right"), Ok(()));
         let refused = module.verified("h1:other").unwrap_err();
         assert!(refused.contains("h1:other, not h1:right") && refused.contains("not used"));
+    }
+
+    const SUM: &str = "h1:fMYDudowA2ZwFf9g5BNGHajrTV4kjJZtj+Do9Q6Btrg=";
+
+    #[test]
+    fn a_folder_of_the_module_cache_that_was_changed_is_not_built() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        fs::create_dir_all(at("module/cmd/it")).unwrap();
+        fs::create_dir(at("partial")).unwrap();
+        fs::write(at("module/go.mod"), "module example.org/it\n").unwrap();
+        fs::write(at("module/cmd/it/main.go"), "package main\n").unwrap();
+        // A go that tells the right sum, that of the archive, whatever the folder beside it has.
+        let script = format!(
+            "#!/bin/sh\nenv >{}\necho '{{\"Dir\": \"{}\", \"Sum\": \"{SUM}\"}}'\n",
+            at("environment").display(),
+            at("module").display()
+        );
+        crate::fetch::tests::write_program(&at("go"), &script);
+        let mut def = def();
+        def.sum = SUM.to_owned();
+        let module = Module::of(&def, "it", place.path());
+        let download = || module.download(&at("go"), &at("partial"), &mut |_| ());
+        let sources = download().unwrap();
+        assert!(sources.join("cmd/it/main.go").is_file());
+
+        fs::write(at("module/cmd/it/main.go"), "package other\n").unwrap();
+        fs::remove_dir_all(sources).unwrap();
+        let refused = download().unwrap_err();
+        assert!(refused.contains("not used"), "{refused}");
+        fs::remove_dir_all(at("partial/sources")).unwrap();
+        fs::write(at("module/cmd/it/main.go"), "package main\n").unwrap();
+        fs::write(at("module/cmd/it/added.go"), "package main\n").unwrap();
+        assert!(download().is_err());
+
+        let environment = fs::read_to_string(at("environment")).unwrap();
+        for variable in VARIABLES {
+            let (name, value) = variable;
+            assert!(
+                environment.contains(&format!("{name}={value}\n")),
+                "{environment}"
+            );
+        }
     }
 
     #[test]

@@ -8,11 +8,13 @@ use std::time::Duration;
 
 use regex::Regex;
 use tare_experiment::target::MavenDef;
+use tare_record::locate::locate;
 use tare_record::regular::read_regular_text;
 
-use super::{ProgramPath, debian, disk, fill, locate, package, sha256, sha256_of};
+use super::{ProgramPath, debian, disk, fill, package, sha256, sha256_of};
 use crate::subprocess;
 use crate::targets::Target;
+use crate::variables::ProgramKind;
 
 /// Timeout: some 50 MB over a slow line.
 const DOWNLOAD_LIMIT: Duration = Duration::from_secs(10 * 60);
@@ -126,7 +128,7 @@ impl<'a> Archives<'a> {
         let least = self.def.java;
         let java = locate("java").ok_or_else(|| format!("no java here; install Java {least}"))?;
         let words: [&str; 2] = [&java.display().to_string(), "-version"];
-        let output = subprocess::run(&words, &[], QUERY_LIMIT)?;
+        let output = subprocess::run(&words, ProgramKind::Plain, QUERY_LIMIT)?;
         let text = output.text();
         let (version, major) = java_version(&text)
             .ok_or_else(|| format!("`java -version` tells no version: {}", output.last_line()))?;
@@ -199,7 +201,7 @@ impl<'a> Archives<'a> {
             "--config",
             &file.display().to_string(),
         ];
-        let output = subprocess::run_in(partial, &words, &[], DOWNLOAD_LIMIT)?;
+        let output = subprocess::run_in(partial, &words, ProgramKind::Download, DOWNLOAD_LIMIT)?;
         let wrong = differences(&locked, |one| sha256(&to(one)).ok());
         match (wrong, output.success) {
             (None, _) => Ok(()),
@@ -243,7 +245,7 @@ impl<'a> Archives<'a> {
                         .replace("{{ folder }}", &target.display().to_string())
                 })
                 .collect();
-            let output = subprocess::run_in(partial, &words, &[], step.timeout.0)
+            let output = subprocess::run_in(partial, &words, ProgramKind::Plain, step.timeout.0)
                 .map_err(|reason| format!("{}: {reason}", step.name))?;
             if !output.success {
                 return Err(format!(

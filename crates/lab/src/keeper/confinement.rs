@@ -13,7 +13,7 @@ use rustix::thread::CapabilitySet;
 use serde::{Deserialize, Serialize};
 use tare_experiment::target::Capability;
 
-use crate::sys::{Bind, ChildView};
+use crate::sys::{Bind, ChildPrivileges, ChildSetup, ChildView};
 
 /// Folders for temporary files, which each process has for itself.
 const TEMPORARY: [&str; 2] = ["/tmp", "/dev/shm"];
@@ -44,12 +44,29 @@ pub struct FileSystemView {
     pub writable: BTreeSet<PathBuf>,
 }
 
+impl Confinement {
+    /// Adds these restrictions to a child that starts in the folder `cwd`.
+    ///
+    /// # Errors
+    /// When a path of the view cannot be looked at.
+    pub(crate) fn set_up(&self, cwd: &Path, setup: &mut ChildSetup) -> io::Result<()> {
+        let view = self.view.as_ref().map(|view| view.prepare(cwd));
+        setup.view = view.transpose()?;
+        setup.privileges = Some(ChildPrivileges {
+            user: self.user,
+            capabilities: capability_set(&self.capabilities),
+            processes_max: self.processes_max,
+        });
+        Ok(())
+    }
+}
+
 impl FileSystemView {
     /// The mounts that make this view, for a process in the folder `cwd`.
     ///
     /// # Errors
     /// When a path cannot be looked at.
-    pub(super) fn prepare(&self, cwd: &Path) -> io::Result<ChildView> {
+    fn prepare(&self, cwd: &Path) -> io::Result<ChildView> {
         let mut wanted: BTreeMap<&Path, bool> = BTreeMap::new();
         let readable = self.readable.iter().map(|path| (path, false));
         // A path that is in both can be written.
@@ -131,7 +148,7 @@ fn c_string(path: impl AsRef<Path>) -> io::Result<CString> {
 }
 
 /// The kernel's set of these capabilities.
-pub(super) fn capability_set(all: &[Capability]) -> CapabilitySet {
+fn capability_set(all: &[Capability]) -> CapabilitySet {
     let one = |capability: &Capability| match capability {
         Capability::NetAdmin => CapabilitySet::NET_ADMIN,
         Capability::NetBindService => CapabilitySet::NET_BIND_SERVICE,

@@ -11,13 +11,15 @@ use tare_experiment::target::Capability;
 
 use crate::LabError;
 use crate::keeper::{Confinement, FileSystemView, Keeper, Spawn};
-use crate::process;
 use crate::render::Context;
+use crate::variables;
 
 /// First user ID of instances: above those of people, containers and services.
 const FIRST_USER: u32 = 0x6000_0000;
 /// User IDs of one run; they are used again after as many instances.
 const USERS: u32 = 4096;
+/// User ID of the version commands of a process: below those of instances, none of which it may signal or trace.
+const VERSION_USER: u32 = FIRST_USER - 0x1_0000;
 /// Most processes and threads of an instance.
 const PROCESSES_MAX: u64 = 4096;
 
@@ -62,7 +64,7 @@ impl Isolation {
         let spawn = Spawn {
             name: String::from("isolation"),
             argv: vec![String::from("true")],
-            env: process::base_environment(&folder),
+            env: variables::of_measured(&folder),
             cwd: PathBuf::from("/"),
             output: folder.join("isolation.log"),
             output_bytes_max: 1024,
@@ -153,6 +155,31 @@ pub(crate) fn of_agent(isolation: &Isolation) -> Option<Confinement> {
     })
 }
 
+/// Restrictions of a target's version command, which runs in a folder of its own, the strictest first. None without root: then
+/// instances have none either.
+pub(crate) fn of_version_command(
+    program: &Path,
+    argv: &[String],
+    folder: &Path,
+) -> Vec<Confinement> {
+    if !is_root() {
+        return Vec::new();
+    }
+    let folders = folders_of_program(program).into_iter();
+    let user = is_open_to_others(program).then(|| VERSION_USER + std::process::id() % 0x1_0000);
+    let strict = Confinement {
+        user,
+        capabilities: Vec::new(),
+        processes_max: user.map(|_| PROCESSES_MAX),
+        view: Some(FileSystemView {
+            readable: folders.filter(|path| path.exists()).collect(),
+            writable: [folder.to_owned()].into(),
+        }),
+    };
+    let strict = with_command(Some(&strict), &[], argv);
+    strict.into_iter().chain([Confinement::default()]).collect()
+}
+
 /// The same confinement with capabilities, and with a command's program among what it can read.
 pub(crate) fn with_command(
     confinement: Option<&Confinement>,
@@ -163,7 +190,7 @@ pub(crate) fn with_command(
     confinement.capabilities = capabilities.to_vec();
     if let (Some(view), Some(program)) = (&mut confinement.view, argv.first())
         && !program.contains('/')
-        && let Some(path) = crate::fetch::locate(program)
+        && let Some(path) = tare_record::locate::locate(program)
     {
         let more = folders_of_program(&path).into_iter();
         // Its libraries are beside its folder: …/bin/java, …/lib.
@@ -175,7 +202,7 @@ pub(crate) fn with_command(
 }
 
 /// Whether this is root of the machine, not of a user namespace.
-fn is_root() -> bool {
+pub(crate) fn is_root() -> bool {
     let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     let is_whole = map
         .split_ascii_whitespace()
@@ -212,7 +239,7 @@ fn mode(path: &Path) -> Option<u32> {
 }
 
 /// Makes a user and its group the owner of a folder and everything in it. Nothing runs there yet.
-fn give(path: &Path, user: u32) -> Result<(), LabError> {
+pub(crate) fn give(path: &Path, user: u32) -> Result<(), LabError> {
     let failed = |error| LabError::io(format!("give {} to its user", path.display()))(error);
     std::os::unix::fs::lchown(path, Some(user), Some(user)).map_err(failed)?;
     if path.symlink_metadata().map_err(failed)?.is_dir() {

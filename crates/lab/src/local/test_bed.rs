@@ -27,8 +27,8 @@ use crate::fault::FaultHandle;
 use crate::host::Observed;
 use crate::keeper::{CgroupLimits, Spawn};
 use crate::observe::WithExternal;
-use crate::process;
 use crate::profile::Profiler;
+use crate::variables;
 
 /// Maximum size of one process's log.
 const LOG_BYTES_MAX: u64 = 16 << 20;
@@ -111,7 +111,7 @@ impl LocalTestBed {
         Spawn {
             name: self.keeper_name(what),
             argv: argv.to_vec(),
-            env: process::base_environment(dir),
+            env: variables::of_measured(dir),
             cwd: dir.to_owned(),
             cpus: self.placed.plan.placement.target_cpus.clone(),
             output: dir.join(log),

@@ -22,7 +22,7 @@ use super::run_keeper::RunKeeperConfig;
 use crate::LabError;
 use crate::host::Host;
 use crate::keeper::{Confinement, FileSystemView, Keeper, Spawn, lock};
-use crate::process;
+use crate::variables;
 
 /// The run keeper's pod.
 const RUN_KEEPER: &str = "run-keeper";
@@ -138,7 +138,7 @@ impl Namespaces {
                 flag.to_owned(),
                 file.display().to_string(),
             ],
-            env: process::base_environment(Path::new("/")),
+            env: variables::of_measured(Path::new("/")),
             cwd: PathBuf::from("/"),
             cpus: cpus.to_vec(),
             output: folder.join(format!("{stem}.log")),
