@@ -23,7 +23,7 @@ use crate::cpu_load::CpuTicks;
 use crate::discover::{Project, projects};
 use crate::error::CheckError;
 use crate::measure::{self, ProjectValues, Rounds, Sides};
-use crate::process::Processes;
+use crate::process::{Processes, adopt_orphans};
 use crate::tools::{Place, Prepared, TOOLS};
 use crate::workspace::{Repository, Workspace};
 use crate::{golden, judge, output};
@@ -70,6 +70,7 @@ pub fn run(options: &PerfcheckOptions) -> Result<Checked, CheckError> {
             "golden files are written after a question, and there is no terminal to ask it: give --yes".into(),
         ));
     }
+    adopt_orphans();
     setting.check()
 }
 

@@ -1,11 +1,14 @@
-//! Runs the tools: each in a process group of its own, which ends with it, at a limit of time or at Ctrl-C.
+//! Runs the tools: each in a process group of its own, which ends with it, at a limit of time or at Ctrl-C. What has left its group
+//! ends with it too.
 
+use std::fs;
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 use tare_program::EndRequest;
 use tare_record::locate;
@@ -82,11 +85,11 @@ impl Processes<'_> {
     pub fn run(&self, command: &mut Command, limit: Duration) -> Result<Finished, CheckError> {
         self.check()?;
         command
-            .env("PATH", locate::search_path())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            .process_group(0);
+            .process_group(0)
+            .env("PATH", locate::search_path());
         let mut child = command.spawn().map_err(|error| {
             let program = command.get_program().to_string_lossy();
             let next = match error.kind() {
@@ -106,6 +109,7 @@ impl Processes<'_> {
         let failed =
             |error: io::Error| CheckError::Environment(format!("{}: {error}", words(command)));
         let status = child.wait().map_err(failed)?;
+        end_orphans();
         let text = |output: Option<mpsc::Receiver<Vec<u8>>>| {
             let read = output.and_then(|output| output.recv_timeout(OUTPUT_TIMEOUT).ok());
             String::from_utf8_lossy(&read.unwrap_or_default()).into_owned()
@@ -157,6 +161,49 @@ impl Processes<'_> {
             None => Ok(()),
         }
     }
+}
+
+/// Makes this process the parent of what tools leave behind, so that it can be ended.
+pub fn adopt_orphans() {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+    // Children that are there already (a script has started them, then this program in its own place) are the user's.
+    if let Err(Errno::CHILD) = rustix::process::waitid(WaitId::All, options) {
+        // Otherwise it is as without: they stay.
+        let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+    }
+}
+
+/// Ends all children, and theirs: no tool runs any more. One that cannot be killed is left after a while.
+fn end_orphans() {
+    if rustix::process::child_subreaper().is_ok_and(|is_set| is_set.is_none()) {
+        return;
+    }
+    let began = Instant::now();
+    while began.elapsed() < END_TIMEOUT {
+        match rustix::process::waitid(WaitId::All, WaitIdOptions::EXITED | WaitIdOptions::NOHANG) {
+            Ok(Some(_)) | Err(Errno::INTR) => continue,
+            Ok(None) => {}
+            Err(_) => return,
+        }
+        for child in children() {
+            let _ = rustix::process::kill_process(child, Signal::KILL);
+        }
+        std::thread::sleep(LOOK_INTERVAL);
+    }
+}
+
+/// Children of this process. Their ids are theirs until they are reaped, which nobody else does.
+fn children() -> Vec<Pid> {
+    let own = rustix::process::getpid().as_raw_nonzero().to_string();
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let processes = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let is_own = |pid: &i32| {
+        // The name of the program is in parentheses, and may have some itself; then come the state and the parent.
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let rest = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+        rest.split_ascii_whitespace().nth(1) == Some(&*own)
+    };
+    processes.filter(is_own).filter_map(Pid::from_raw).collect()
 }
 
 /// A command as a line to repeat it by hand.

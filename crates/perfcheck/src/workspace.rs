@@ -3,13 +3,17 @@
 //! It is removed at the end, also at Ctrl-C. That of a killed process is removed by the next one: whoever can lock its file finds
 //! nobody at home.
 
-use std::fs::{self, File};
-use std::os::unix::fs::MetadataExt;
+use std::ffi::OsString;
+use std::fs::{self, File, Permissions};
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use rustix::fs::{FlockOperation, flock};
+use tare_record::locate;
+use tare_record::regular::read_regular;
 use tempfile::TempDir;
 
 use crate::error::CheckError;
@@ -23,13 +27,15 @@ const LOCK: &str = "lock";
 const REPOSITORY: &str = "repository";
 /// Folder of the worktree.
 const SOURCES: &str = "sources";
+/// Longest path of a repository: that of Linux.
+const ROOT_BYTES_MAX: u64 = 4096;
 
 /// A folder for builds.
 pub struct Workspace {
     folder: TempDir,
     _lock: File,
     /// The repository that has a worktree here.
-    repository: Option<PathBuf>,
+    repository: Option<Repository>,
 }
 
 impl Workspace {
@@ -37,7 +43,10 @@ impl Workspace {
     pub fn make() -> Result<Workspace, CheckError> {
         let base = std::env::temp_dir();
         sweep(&base);
-        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(&base);
+        let folder = tempfile::Builder::new()
+            .prefix(PREFIX)
+            .permissions(Permissions::from_mode(0o700))
+            .tempdir_in(&base);
         let folder = folder.map_err(CheckError::at(&base))?;
         // Locked before it has its name: nobody finds it unlocked.
         let new = folder.path().join("lock.new");
@@ -69,7 +78,7 @@ impl Workspace {
         let note = self.folder.path().join(REPOSITORY);
         let root = repository.root.as_os_str().as_encoded_bytes();
         fs::write(&note, root).map_err(CheckError::at(&note))?;
-        self.repository = Some(repository.root.clone());
+        self.repository = Some(repository.clone());
         let sources = self.folder.path().join(SOURCES);
         let mut add = repository.git(&["worktree", "add", "--quiet", "--detach"]);
         add.arg(&sources).arg(commit);
@@ -81,44 +90,37 @@ impl Workspace {
 impl Drop for Workspace {
     fn drop(&mut self) {
         if let Some(repository) = &self.repository {
-            remove_worktree(repository, &self.folder.path().join(SOURCES));
+            repository.remove_worktree(&self.folder.path().join(SOURCES));
         }
         // The folder itself is removed by its owner, after this.
     }
 }
 
-/// Removes a worktree and its entry in the repository. What fails is left to the next start.
-fn remove_worktree(repository: &Path, sources: &Path) {
-    // Also while a signal asks for the end: it takes no time worth mentioning.
-    let _ = fs::remove_dir_all(sources);
-    let mut prune = Command::new("git");
-    prune.arg("-C").arg(repository).args(["worktree", "prune"]);
-    prune
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    // A second Ctrl-C must not end it halfway.
-    let _ = prune.process_group(0).status();
-}
-
 /// Removes folders of this user that nobody holds.
 fn sweep(base: &Path) {
-    let user = rustix::process::geteuid().as_raw();
     for entry in fs::read_dir(base).into_iter().flatten().flatten() {
         let path = entry.path();
-        let is_ours = entry.file_name().to_string_lossy().starts_with(PREFIX)
-            && fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir() && found.uid() == user);
+        let is_ours = entry.file_name().to_string_lossy().starts_with(PREFIX) && is_private(&path);
         let Some(lock) = is_ours.then(|| File::open(path.join(LOCK)).ok()).flatten() else {
             continue;
         };
         if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
             continue;
         }
-        if let Ok(repository) = fs::read_to_string(path.join(REPOSITORY)) {
-            remove_worktree(Path::new(&repository), &path.join(SOURCES));
+        // Only this user can have written what names the repository.
+        if let Ok(root) = read_regular(&path.join(REPOSITORY), ROOT_BYTES_MAX) {
+            let root = PathBuf::from(OsString::from_vec(root));
+            Repository { root }.remove_worktree(&path.join(SOURCES));
         }
         let _ = fs::remove_dir_all(&path);
     }
+}
+
+/// Whether a folder belongs to this user, and nobody else can write to it.
+fn is_private(path: &Path) -> bool {
+    let user = rustix::process::geteuid().as_raw();
+    fs::symlink_metadata(path)
+        .is_ok_and(|found| found.is_dir() && found.uid() == user && found.mode() & 0o022 == 0)
 }
 
 /// A git repository.
@@ -176,6 +178,21 @@ impl Repository {
         }
     }
 
+    /// Removes a worktree and its entry, and no other: entries whose folders are away, on a disk that is not mounted, are the user's.
+    fn remove_worktree(&self, sources: &Path) {
+        // Twice: also one whose checkout was interrupted.
+        let mut remove = self.git(&["worktree", "remove", "--force", "--force", "--"]);
+        remove.arg(sources);
+        remove
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .env("PATH", locate::search_path());
+        // Also while a signal asks for the end: it takes no time worth mentioning, and a second Ctrl-C must not end it halfway.
+        // An entry that stays, since the repository is away, has no content: git removes it after some months.
+        let _ = remove.process_group(0).status();
+    }
+
     /// git, with nothing of the user's that would run on the way.
     fn git(&self, words: &[&str]) -> Command {
         let mut command = Command::new("git");
@@ -184,7 +201,12 @@ impl Repository {
             .arg(&self.root);
         command.args(words).env("GIT_OPTIONAL_LOCKS", "0");
         // A hook that starts a check says where its own repository is.
-        for variable in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
+        for variable in [
+            "GIT_DIR",
+            "GIT_COMMON_DIR",
+            "GIT_WORK_TREE",
+            "GIT_INDEX_FILE",
+        ] {
             command.env_remove(variable);
         }
         command

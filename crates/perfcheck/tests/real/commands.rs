@@ -1,6 +1,7 @@
 //! Commands whose values are known: golden files, outcomes, exit codes, outputs, interruptions.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -360,4 +361,92 @@ fn what_a_killed_check_has_left_is_removed_by_the_next_one_and_not_that_of_a_run
     let output = running.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));
     assert_eq!(place.left(), 0);
+}
+
+#[test]
+fn only_its_own_worktrees_are_removed_and_one_of_the_user_that_is_away_keeps_its_staged_files() {
+    let mut place = Place::of("command");
+    values(&place, 10.0, 200.0);
+    place.commit();
+    let beside = |name: &str| place.tmp().parent().unwrap().join(name);
+    let (there, away) = (beside("users"), beside("moved"));
+    place.git(&["worktree", "add", "-q", "--detach", there.to_str().unwrap()]);
+    fs::write(there.join("staged"), "a text that is nowhere else").unwrap();
+    let of_user = |folder: &Path, words: &[&str]| {
+        let mut git = std::process::Command::new("git");
+        let output = git.arg("-C").arg(folder).args(words).output().unwrap();
+        assert!(output.status.success(), "{words:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    of_user(&there, &["add", "staged"]);
+    // As on a disk that is not mounted.
+    fs::rename(&there, &away).unwrap();
+
+    // What a check has left that was killed while git made the worktree, and a folder that somebody else may have written.
+    let left = |name: &str, mode: u32| {
+        let folder = place.tmp().join(name);
+        fs::create_dir(&folder).unwrap();
+        let sources = folder.join("sources");
+        let sources = sources.to_str().unwrap();
+        place.git(&["worktree", "add", "-q", "--detach", sources]);
+        place.git(&["worktree", "lock", sources]);
+        fs::write(folder.join("lock"), "").unwrap();
+        fs::write(folder.join("repository"), place.at("").to_str().unwrap()).unwrap();
+        fs::set_permissions(&folder, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    left("tare-perfcheck-left", 0o700);
+    left("tare-perfcheck-open", 0o777);
+    assert_eq!(place.git(&["worktree", "list"]).lines().count(), 4);
+
+    place.options.reference = PerfReference::Revision("HEAD".into());
+    place.report(0);
+
+    let list = place.git(&["worktree", "list"]);
+    assert_eq!(list.lines().count(), 3, "{list}");
+    assert!(
+        list.contains("users") && list.contains("tare-perfcheck-open"),
+        "{list}"
+    );
+    assert_eq!(place.left(), 1);
+    fs::rename(&away, &there).unwrap();
+    let status = of_user(&there, &["status", "--porcelain"]);
+    assert_eq!(status, "A  staged\n");
+}
+
+#[test]
+fn a_tool_that_becomes_a_daemon_ends_with_the_check() {
+    let place = Place::of("command");
+    values(&place, 10.0, 200.0);
+    let (measure, pids) = (place.at("measure"), place.at("pids"));
+    let script = fs::read_to_string(&measure).unwrap();
+    let (first, rest) = script.split_once('\n').unwrap();
+    // In a session of its own, and its parent ends at once.
+    let daemon = format!(
+        "(setsid sh -c 'echo $$ >> {0}; exec sleep 1000' > /dev/null 2>&1 &)\nuntil [ -s {0} ]; do sleep 0.01; done",
+        pids.display()
+    );
+    fs::write(&measure, format!("{first}\n{daemon}\n{rest}")).unwrap();
+    place.report(0);
+    let pids = fs::read_to_string(pids).unwrap();
+    assert!(!pids.is_empty());
+    for pid in pids.lines() {
+        assert!(!is_there(pid.parse().unwrap()), "{pid}");
+    }
+}
+
+#[test]
+fn a_tool_is_never_one_of_the_current_directory() {
+    let mut place = Place::of("command");
+    values(&place, 10.0, 200.0);
+    let called = place.at("called");
+    let script = format!("#!/bin/sh\ntouch '{}'\nexit 1\n", called.display());
+    let git = place.at("git");
+    fs::write(&git, script).unwrap();
+    fs::set_permissions(&git, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    place.variable("PATH", format!(".::{path}").into());
+    let mut command = place.command();
+    let output = command.current_dir(place.at("")).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:#?}");
+    assert!(!called.exists());
 }

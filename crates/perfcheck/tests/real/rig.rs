@@ -102,7 +102,7 @@ impl Place {
         fs::write(self.at(file), text.replace(before, after)).unwrap();
     }
 
-    fn command(&self) -> Command {
+    pub fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tare-perfcheck"));
         command.arg(serde_json::to_string(&self.options).unwrap());
         command.env("TMPDIR", self.tmp());
