@@ -3,6 +3,7 @@
 mod arguments;
 mod colour;
 mod commands;
+mod confirm;
 mod examples;
 mod exit;
 mod json_output;

@@ -7,6 +7,7 @@
 
 mod rig;
 
+use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -145,4 +146,83 @@ fn an_arm_that_is_not_there_is_told_with_those_that_are() {
     let output = finish(&mut tare(&["lab", "up", "dirct"]), LIMIT);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("direct, client-sidecar, both-sidecars"));
+}
+
+#[test]
+fn leftovers_are_listed_and_removed_only_after_a_yes() {
+    let runtime = tempfile::tempdir().unwrap();
+    let mut ended = std::process::Command::new("true").spawn().unwrap();
+    ended.wait().unwrap();
+    let left = format!("tare-{}-0123456789abcdef", ended.id());
+    let left = runtime.path().join(left);
+    std::fs::create_dir(&left).unwrap();
+    std::fs::set_permissions(&left, std::fs::Permissions::from_mode(0o700)).unwrap();
+    let clean = |words: &[&str]| {
+        let words = [&["lab", "clean"], words].concat();
+        finish(tare(&words).env("XDG_RUNTIME_DIR", runtime.path()), LIMIT)
+    };
+    let asked = clean(&[]);
+    assert_eq!(asked.status.code(), Some(2), "{asked:?}");
+    let said = stderr(&asked);
+    assert!(
+        said.contains(left.to_str().unwrap()) && said.contains("add --yes"),
+        "{said}"
+    );
+    assert!(left.exists());
+    assert_eq!(clean(&["--yes"]).status.code(), Some(0));
+    assert!(!left.exists());
+}
+
+#[test]
+fn namespaces_of_dead_runs_are_listed_and_deleted_only_after_a_yes() {
+    let programs = rig::root().join("crates/kubernetes/tests/programs");
+    let path = std::env::var("PATH").unwrap();
+    let path = format!("{}:{path}", programs.display());
+    // What the replaced `kubectl` answers.
+    let cluster = tempfile::tempdir().unwrap();
+    let at = |name: &str| cluster.path().join(name);
+    std::fs::write(at("now"), "2026-06-10T00:00:00Z").unwrap();
+    let namespace = |name: &str, run: &str| {
+        serde_json::json!({"metadata": {"name": name, "uid": "u-1", "creationTimestamp": "2026-06-01T00:00:00Z",
+            "labels": {"tare.dev/run": run, "app.kubernetes.io/managed-by": "tare"}, "annotations": {"tare.dev/expires": "1780358400"}}})
+    };
+    let all = [
+        namespace("tare-0123", "tare-0123"),
+        namespace("team-payments", "tare-0123"),
+    ];
+    std::fs::write(
+        at("namespaces"),
+        serde_json::json!({"items": all}).to_string(),
+    )
+    .unwrap();
+    let clean = |words: &[&str]| {
+        let context = [
+            "lab",
+            "clean",
+            "--context",
+            cluster.path().to_str().unwrap(),
+        ];
+        let words = [&context[..], words].concat();
+        let said = finish(tare(&words).env("PATH", &path), LIMIT);
+        let deleted = std::fs::read_to_string(at("asked")).unwrap();
+        let deleted: Vec<String> = deleted
+            .lines()
+            .filter(|line| line.starts_with("delete"))
+            .map(str::to_owned)
+            .collect();
+        (said.status.code(), stderr(&said), deleted)
+    };
+    let (code, said, deleted) = clean(&[]);
+    assert_eq!((code, deleted.len()), (Some(2), 0), "{said}");
+    assert!(
+        said.contains("would delete the namespace tare-0123,"),
+        "{said}"
+    );
+    assert!(said.contains("team-payments stays"), "{said}");
+    let (code, said, deleted) = clean(&["--yes"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(
+        deleted.iter().all(|line| line.contains("tare-0123")) && !deleted.is_empty(),
+        "{deleted:?}"
+    );
 }

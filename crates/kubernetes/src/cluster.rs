@@ -16,10 +16,11 @@ use tare_record::record::{EnvironmentRecord, NodeRecord, TargetVersion};
 
 use crate::cluster_options::ClusterOptions;
 use crate::kubectl::Kubectl;
-use crate::leftovers::{FORCE, IGNORE_ABSENT, sweep};
+use crate::leftovers::sweep;
 use crate::manifests::{self, CONFIG_FILE, CONTAINER, Pod};
 use crate::mesh_of_cluster::MeshOfCluster;
 use crate::nodes::NodeSets;
+use crate::run_namespace::{self, FORCE, GONE_LIMIT, IGNORE_ABSENT, RunNamespace};
 use crate::watch::Watch;
 use crate::{forward, problems, record, rights};
 
@@ -43,8 +44,6 @@ const PROBE: &str = "probe";
 const LOG_BYTES_MAX: u64 = 16 << 20;
 /// Programs of Tare in the image.
 const PROGRAMS: &str = "/usr/lib/tare/bin";
-/// Time for pods, or the namespace, to be gone.
-const GONE_LIMIT: &str = "--timeout=30s";
 /// Why a pod is gone that nobody of the run has removed.
 const DELETED: &str = "it was deleted";
 
@@ -53,6 +52,8 @@ pub struct Cluster {
     kubectl: Kubectl,
     options: ClusterOptions,
     namespace: String,
+    /// The same with its UID.
+    made: RunNamespace,
     watch: Watch,
     /// Names of pods at the API server, by the run's.
     names: BTreeMap<String, String>,
@@ -72,36 +73,42 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Checks the rights, removes what dead runs have left, and makes the namespace of the run.
+    /// Checks the rights, makes the namespace of the run, and removes what dead runs have left.
     ///
     /// # Errors
     /// What is missing or not allowed, with the next step.
     pub fn start(options: ClusterOptions) -> Result<Cluster, LabError> {
-        let kubectl = Kubectl::new(options.context.clone());
+        Cluster::start_with(Kubectl::new(options.context.clone()), options)
+    }
+
+    pub(crate) fn start_with(
+        kubectl: Kubectl,
+        options: ClusterOptions,
+    ) -> Result<Cluster, LabError> {
         rights::check(&kubectl, options.mesh.as_ref())?;
-        let now = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
-        sweep(&kubectl, now)?;
-        let number = now.as_nanos() as u64 ^ u64::from(std::process::id()).rotate_left(40);
-        let namespace = format!("tare-{:010x}", number & 0xff_ffff_ffff);
-        let mut objects = vec![manifests::namespace(
-            &namespace,
-            (now + KEEP).as_secs(),
-            options.redirects,
-            options.mesh.is_some(),
-        )];
-        objects.extend(manifests::account(&namespace));
+        let namespace = run_namespace::new_name();
         let found = |mesh| MeshOfCluster::find(mesh, &kubectl, &namespace);
         let mesh = options.mesh.as_ref().map(found).transpose()?;
         let nodes = record::list_nodes(&kubectl)?;
         let sets = NodeSets::of(&nodes, &options).map_err(LabError::Cluster)?;
         let (recorded, node_records) = record::nodes(&nodes);
         let watch = Watch::start(kubectl.clone(), &namespace)?;
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        let manifest = manifests::namespace(
+            &namespace,
+            (now + KEEP).as_secs(),
+            options.redirects,
+            options.mesh.is_some(),
+        );
+        let made = RunNamespace::make(&kubectl, &manifest)?;
+        // From here on, dropping it removes what was made.
         let cluster = Cluster {
             kubectl,
             options,
             namespace,
+            made,
             watch,
             names: BTreeMap::new(),
             count: 0,
@@ -112,8 +119,9 @@ impl Cluster {
             links: BTreeMap::new(),
             mesh,
         };
-        // From here on, dropping it removes what was made.
-        cluster.kubectl.create(&objects)?;
+        let account = manifests::account(&cluster.namespace);
+        cluster.kubectl.create(&account)?;
+        sweep(&cluster.kubectl, cluster.made.created_s)?;
         Ok(cluster)
     }
 
@@ -535,19 +543,7 @@ impl PodProvider for Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        // If that fails, the run keeper does it, and after a day the next run.
-        let words = [
-            "delete",
-            "namespace",
-            &self.namespace,
-            IGNORE_ABSENT,
-            GONE_LIMIT,
-        ];
-        if self.kubectl.try_once(&words).is_none() {
-            let within = ["--namespace", &self.namespace, "--all"];
-            let _ = self.kubectl.try_once(&[&FORCE[..], &within].concat());
-            let _ = self.kubectl.try_once(&words);
-        }
+        self.made.delete_and_wait(&self.kubectl);
     }
 }
 

@@ -22,7 +22,7 @@ pub struct KnownMesh {
 #[must_use]
 pub fn examine(context: Option<String>, meshes: &[KnownMesh]) -> Vec<Check> {
     let kubectl = Kubectl::new(context);
-    let version = match kubectl.ask(&["get", "--raw", "/version"]) {
+    let version = match kubectl.ask(&["get", "--raw", "/version"], None) {
         Ok(text) => {
             let version: Value = serde_json::from_str(&text).unwrap_or_default();
             version["gitVersion"].as_str().unwrap_or("").to_owned()

@@ -1,6 +1,7 @@
 //! `kubectl`: requests to the API server, with the login of the user's configuration.
 
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -38,12 +39,25 @@ const AWAY: [&str; 15] = [
 /// The command with its context.
 #[derive(Debug, Clone)]
 pub(crate) struct Kubectl {
+    program: PathBuf,
     context: Option<String>,
 }
 
 impl Kubectl {
     pub(crate) fn new(context: Option<String>) -> Kubectl {
-        Kubectl { context }
+        Kubectl {
+            program: PathBuf::from("kubectl"),
+            context,
+        }
+    }
+
+    /// Another program in its place.
+    #[cfg(test)]
+    pub(crate) fn replaced(program: PathBuf, context: &std::path::Path) -> Kubectl {
+        Kubectl {
+            program,
+            context: Some(context.display().to_string()),
+        }
     }
 
     /// The cluster in words.
@@ -57,7 +71,7 @@ impl Kubectl {
 
     pub(crate) fn command(&self, words: &[&str]) -> Command {
         // The user's tool with the user's environment: login plug-ins read credentials there.
-        let mut command = locate::command("kubectl");
+        let mut command = locate::command(&self.program);
         if let Some(context) = &self.context {
             command.arg("--context").arg(context);
         }
@@ -125,11 +139,13 @@ impl Kubectl {
     }
 
     /// The same, once; otherwise what it said.
-    pub(crate) fn ask(&self, words: &[&str]) -> Result<String, String> {
-        let output = self.once(words, None).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => String::from("kubectl is not on PATH: install it"),
-            _ => error.to_string(),
-        })?;
+    pub(crate) fn ask(&self, words: &[&str], input: Option<&Value>) -> Result<String, String> {
+        let output = self
+            .once(words, input)
+            .map_err(|error| match error.kind() {
+                io::ErrorKind::NotFound => String::from("kubectl is not on PATH: install it"),
+                _ => error.to_string(),
+            })?;
         match output.status.success() {
             true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
             false => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
@@ -138,9 +154,7 @@ impl Kubectl {
 
     /// The same, once; `None`: it failed.
     pub(crate) fn try_once(&self, words: &[&str]) -> Option<String> {
-        let output = self.once(words, None).ok()?;
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        output.status.success().then_some(text)
+        self.ask(words, None).ok()
     }
 
     /// Runs it and reads what it printed as JSON.
@@ -176,7 +190,7 @@ impl Kubectl {
     }
 
     /// A refusal with the next step, where there is one.
-    fn explained(&self, failed: &str) -> String {
+    pub(crate) fn explained(&self, failed: &str) -> String {
         let has = |words: &str| failed.contains(words);
         let next = if has("Unauthorized") || has("must be logged in") || has("token has expired") {
             "log in to the cluster again, then start the run with --resume"

@@ -17,10 +17,11 @@ mod nodes;
 mod problems;
 mod record;
 mod rights;
+mod run_namespace;
 mod watch;
 
 pub use cluster::Cluster;
 pub use cluster_options::ClusterOptions;
 pub use examine::{KnownMesh, examine};
 pub use installed::InstalledMesh;
-pub use leftovers::{Cleaned, clean};
+pub use leftovers::Leftovers;

@@ -9,6 +9,8 @@ use crate::nodes::NodeSet;
 
 /// Label of everything that a run makes, with the run's name.
 pub(crate) const RUN: &str = "tare.dev/run";
+/// Label that says what has made it.
+pub(crate) const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// Label of a pod in the mesh of the cluster, with the name of its Service.
 pub(crate) const POD: &str = "tare.dev/pod";
 /// Label that keeps Istio from injecting pods of a namespace.
@@ -45,7 +47,7 @@ pub(crate) fn namespace(
         "kind": "Namespace",
         "metadata": {
             "name": run,
-            "labels": {RUN: run, "app.kubernetes.io/managed-by": "tare"},
+            "labels": {RUN: run, MANAGED_BY: "tare"},
             "annotations": {EXPIRES: expires_unix_s.to_string(), "linkerd.io/inject": "disabled"},
         },
     });
@@ -241,8 +243,7 @@ impl Pod<'_> {
                 "labelSelector": {"matchLabels": {RUN: self.run}},
             }]);
         }
-        let mut labels =
-            json!({RUN: self.run, "app.kubernetes.io/managed-by": "tare", INJECT: "false"});
+        let mut labels = json!({RUN: self.run, MANAGED_BY: "tare", INJECT: "false"});
         let mut annotations = json!({"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"});
         if self.in_mesh.is_none_or(|pod| pod.proxy.is_none()) {
             // Older versions of Istio read the annotation alone.

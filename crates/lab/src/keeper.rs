@@ -32,7 +32,9 @@ pub use crate::cgroup::limit_groups::CgroupLimits;
 pub use client::{Keeper, ProcessExit};
 pub use confinement::{Confinement, FileSystemView};
 pub use folder::make_in_memory;
-pub(crate) use folder::{INSTANCE_MARK, PrivateFolder, default_base, name_of, new_path, sweep};
+pub(crate) use folder::{
+    INSTANCE_MARK, PrivateFolder, default_base, name_of, new_path, remove_stale, stale, sweep,
+};
 pub(crate) use lines::Lines;
 pub use protocol::{ExitStatus, LinkCounts, Spawn};
 pub use server::{InsideOptions, KeeperMode, keeper_main};

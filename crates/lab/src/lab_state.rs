@@ -152,11 +152,17 @@ fn bases(base: Option<&Path>) -> BTreeSet<PathBuf> {
     }
 }
 
-/// Removes what crashed runs of Tare left behind (a power cut, a killed keeper); returns the removed folders.
+/// Folders that crashed runs of Tare left behind (a power cut, a killed keeper).
 #[must_use]
-pub fn clean(base: Option<&Path>) -> Vec<PathBuf> {
+pub fn leftovers(base: Option<&Path>) -> Vec<PathBuf> {
     let bases = bases(base);
-    bases.iter().flat_map(|base| keeper::sweep(base)).collect()
+    bases.iter().flat_map(|base| keeper::stale(base)).collect()
+}
+
+/// Removes these, with what they left running; returns those that are gone.
+#[must_use]
+pub fn remove_leftovers(folders: Vec<PathBuf>) -> Vec<PathBuf> {
+    keeper::remove_stale(folders)
 }
 
 /// Reads the file in a folder; only if it is private to this user, and the file a regular one of limited size.

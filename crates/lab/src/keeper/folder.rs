@@ -99,16 +99,20 @@ pub(crate) fn default_base() -> PathBuf {
 /// A folder is stale when its name has our form, it belongs to this user, its process is dead and nobody holds its
 /// lock.
 pub(crate) fn sweep(base: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(base) else {
-        return Vec::new();
-    };
-    let mut removed = Vec::new();
-    for path in entries.flatten().map(|entry| entry.path()) {
-        if is_stale(&path) && clear(&path) {
-            removed.push(path);
-        }
-    }
-    removed
+    remove_stale(stale(base))
+}
+
+/// The folders that [`sweep`] removes.
+pub(crate) fn stale(base: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(base).into_iter().flatten().flatten();
+    let folders = entries.map(|entry| entry.path());
+    folders.filter(|path| is_stale(path)).collect()
+}
+
+/// Removes those of these folders that are stale still, with what they left running; returns them.
+pub(crate) fn remove_stale(mut folders: Vec<PathBuf>) -> Vec<PathBuf> {
+    folders.retain(|path| is_stale(path) && clear(path));
+    folders
 }
 
 /// Removes the private folders of a dead conductor: those of helper programs that it was running.

@@ -1,11 +1,9 @@
 //! What the commands share: output as text or JSON, confirmation, outcomes of operations, and words of arguments.
 
-use std::io::{BufRead, IsTerminal, Write, stderr, stdin};
-
 use serde::Serialize;
 use tare_kafka_admin::admin::ItemResult;
-use tare_record::escape::escape_line;
 
+use crate::confirm::confirm;
 use crate::exit::bad_input;
 use crate::screen::{print, print_json};
 use crate::values::{self, MISSING};
@@ -43,21 +41,9 @@ impl CommonArgs {
 
     /// Asks for confirmation on a terminal; elsewhere `--yes` is required.
     pub fn confirm(&self, what: &str) -> anyhow::Result<()> {
-        if self.yes {
-            return Ok(());
-        }
-        if !stdin().is_terminal() {
-            return Err(bad_input(format!(
-                "would {what}: add --yes to do it without being asked"
-            )));
-        }
-        // An error means that standard error is closed; the answer counts all the same.
-        let _ = write!(stderr(), "{}? [y/N] ", escape_line(what));
-        let mut line = String::new();
-        stdin().lock().read_line(&mut line)?;
-        match line.trim().to_lowercase().as_str() {
-            "y" | "yes" => Ok(()),
-            _ => Err(bad_input("nothing was done")),
+        match self.yes {
+            true => Ok(()),
+            false => confirm(what),
         }
     }
 }

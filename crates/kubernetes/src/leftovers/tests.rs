@@ -1,0 +1,191 @@
+//! A cluster that is replaced by what `kubectl` answers: what is deleted in it, by whom, and when.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use super::*;
+use crate::cluster::Cluster;
+use crate::cluster_options::ClusterOptions;
+
+/// The API server's clock.
+const NOW: &str = "2026-06-10T00:00:00Z";
+const LONG_AGO: &str = "2026-06-01T00:00:00Z";
+const LONG_AGO_S: i64 = 1_780_272_000;
+
+/// A cluster: what `kubectl` of `tests/programs` answers, in the folder that the context names.
+struct Fake {
+    folder: tempfile::TempDir,
+}
+
+impl Fake {
+    fn with(namespaces: &[Value]) -> Fake {
+        let fake = Fake {
+            folder: tempfile::tempdir().unwrap(),
+        };
+        fs::write(fake.at("now"), NOW).unwrap();
+        let list = json!({"items": namespaces}).to_string();
+        fs::write(fake.at("namespaces"), list).unwrap();
+        fake
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn kubectl(&self) -> Kubectl {
+        let program = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/kubectl");
+        Kubectl::replaced(PathBuf::from(program), self.folder.path())
+    }
+
+    fn keeper_of(&self, namespace: &str, phase: &str, deleted: Value) {
+        let pod = json!({"metadata": {"deletionTimestamp": deleted}, "status": {"phase": phase}});
+        fs::write(self.at(&format!("keeper-of-{namespace}")), pod.to_string()).unwrap();
+    }
+
+    /// What it was asked to delete.
+    fn deleted(&self) -> Vec<String> {
+        let asked = fs::read_to_string(self.at("asked")).unwrap();
+        let deleted = asked.lines().filter(|line| line.starts_with("delete "));
+        deleted.map(str::to_owned).collect()
+    }
+
+    fn start(&self) -> Result<Cluster, LabError> {
+        let options = ClusterOptions {
+            context: None,
+            image: String::from("tare:1"),
+            tare: PathBuf::from("/usr/bin/tare"),
+            redirects: false,
+            mesh: None,
+            load_nodes: None,
+            part_nodes: None,
+            load_cores: None,
+        };
+        Cluster::start_with(self.kubectl(), options)
+    }
+}
+
+fn namespace(name: &str, created: &str, expires_s: i64) -> Value {
+    let mut made = manifests::namespace(name, expires_s.cast_unsigned(), false, false);
+    made["metadata"]["creationTimestamp"] = json!(created);
+    made["metadata"]["uid"] = json!(format!("u-of-{name}"));
+    made
+}
+
+fn dead(name: &str) -> Value {
+    namespace(name, LONG_AGO, LONG_AGO_S + KEEP.as_secs().cast_signed())
+}
+
+/// Namespaces that have the label, each with one thing that no run has made so.
+fn those_of_others() -> Vec<Value> {
+    let changed = |name: &str, path: &str, value: Value| {
+        let mut made = dead(name);
+        *made["metadata"].pointer_mut(path).unwrap() = value;
+        made
+    };
+    let mut without_annotation = dead("tare-05");
+    without_annotation["metadata"]["annotations"] = Value::Null;
+    vec![
+        changed("tare-01", "/name", json!("team-payments")),
+        changed("tare-02", "/name", json!("tare-of-the-goods")),
+        changed(
+            "tare-03",
+            "/labels/tare.dev~1run",
+            json!("copied-by-a-template"),
+        ),
+        changed(
+            "tare-04",
+            "/labels/app.kubernetes.io~1managed-by",
+            json!("helm"),
+        ),
+        without_annotation,
+        changed("tare-06", "/annotations/tare.dev~1expires", json!("never")),
+    ]
+}
+
+#[test]
+fn a_namespace_that_no_run_has_made_is_never_deleted() {
+    let fake = Fake::with(&those_of_others());
+    let found = Leftovers::find_with(fake.kubectl()).unwrap();
+    assert_eq!(found.names().count(), 0);
+    assert_eq!(found.of_others.len(), 6);
+    found.delete().unwrap();
+    sweep(&fake.kubectl(), i64::MAX).unwrap();
+    assert_eq!(fake.deleted(), [""; 0]);
+}
+
+#[test]
+fn a_dead_run_is_found_by_the_clock_of_the_api_server_and_deleted_by_its_uid() {
+    let fake = Fake::with(&[
+        dead("tare-0a"),
+        // Made now, by somebody whose clock is two days behind.
+        namespace("tare-0b", NOW, LONG_AGO_S),
+    ]);
+    let found = Leftovers::find_with(fake.kubectl()).unwrap();
+    assert_eq!(found.names().collect::<Vec<_>>(), ["tare-0a"]);
+    assert_eq!(found.in_use, ["tare-0b"]);
+    assert_eq!(fake.deleted(), [""; 0]);
+    found.delete().unwrap();
+    let deleted = fake.deleted();
+    assert!(
+        deleted[0].contains("--raw=/api/v1/namespaces/tare-0a ")
+            && deleted[0].contains(r#"{"uid":"u-of-tare-0a"}"#),
+        "{deleted:?}"
+    );
+    assert!(
+        deleted[1..]
+            .iter()
+            .all(|line| line.contains("pod --force") && line.contains("tare-0a")),
+        "{deleted:?}"
+    );
+}
+
+#[test]
+fn a_run_keeper_that_runs_protects_its_namespace_from_every_clean_up() {
+    let fake = Fake::with(&["tare-0a", "tare-0b", "tare-0c"].map(dead));
+    fake.keeper_of("tare-0a", "Running", Value::Null);
+    fake.keeper_of("tare-0b", "Failed", Value::Null);
+    fake.keeper_of("tare-0c", "Running", json!(NOW));
+    let found = Leftovers::find_with(fake.kubectl()).unwrap();
+    assert_eq!(found.in_use, ["tare-0a"]);
+    assert_eq!(found.names().collect::<Vec<_>>(), ["tare-0b", "tare-0c"]);
+    sweep(&fake.kubectl(), i64::MAX).unwrap();
+    let deleted = fake.deleted().join("\n");
+    assert!(!deleted.contains("tare-0a"), "{deleted}");
+    assert!(
+        deleted.contains("tare-0b") && deleted.contains("tare-0c"),
+        "{deleted}"
+    );
+}
+
+#[test]
+fn a_run_removes_what_is_older_than_a_day_by_both_clocks_and_at_its_end_its_own() {
+    let day_s = KEEP.as_secs().cast_signed();
+    let fake = Fake::with(&[
+        dead("tare-0a"),
+        namespace("tare-0b", NOW, LONG_AGO_S),
+        namespace("tare-0c", LONG_AGO, LONG_AGO_S + 365 * day_s),
+    ]);
+    let cluster = fake.start().unwrap();
+    let deleted = fake.deleted();
+    assert!(
+        deleted.iter().all(|line| line.contains("tare-0a")),
+        "{deleted:?}"
+    );
+    drop(cluster);
+    let last = fake.deleted().pop().unwrap();
+    assert!(
+        last.contains("--raw=/api/v1/namespaces/tare-") && last.contains(r#"{"uid":"u-own"}"#),
+        "{last}"
+    );
+}
+
+#[test]
+fn a_namespace_that_was_there_before_the_run_is_not_deleted_by_it() {
+    let fake = Fake::with(&[]);
+    fs::write(fake.at("is-there"), "").unwrap();
+    let error = fake.start().err().unwrap().to_string();
+    assert!(error.contains("AlreadyExists"), "{error}");
+    assert_eq!(fake.deleted(), [""; 0]);
+}
