@@ -13,7 +13,7 @@ use tare_record::checksums::{
 use tare_record::durable;
 use tare_record::profile::PROFILES;
 use tare_record::record::{RunState, TrialRecord};
-use tare_record::regular::{JSON_BYTES_MAX, RECORDS_BYTES_MAX, read_regular};
+use tare_record::regular::{JSON_BYTES_MAX, RECORDS_BYTES_MAX, lock_new, read_regular};
 use tare_record::seal::SEAL;
 
 use crate::ConductError;
@@ -78,7 +78,7 @@ impl RunFolder {
         let file = path.join("lock");
         let lock = open_lock(&file).map_err(ConductError::file("create", &file))?;
         // The kernel releases the lock when the process ends, however it ends.
-        match lock.try_lock() {
+        match lock_new(&lock) {
             Ok(()) => Ok(Self { path, _lock: lock }),
             Err(fs::TryLockError::WouldBlock) => Err(ConductError::Busy { path }),
             Err(fs::TryLockError::Error(error)) => Err(ConductError::file("lock", &file)(error)),

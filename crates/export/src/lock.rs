@@ -1,15 +1,93 @@
-//! Which process holds a run or a load: the one that has locked `lock` in its folder.
+//! Who measures in the folder of a run or a load: whoever has locked `lock` in it.
 
-use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::collections::BTreeSet;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use rustix::process::{Pid, PidfdFlags, Signal};
+use tare_record::regular::OPEN_UNTRUSTED;
 
-/// The process that measures in a folder; `None`: none does.
+/// File of a run or a load that is locked as long as it is measured.
+pub const LOCK: &str = "lock";
+
+/// Whether somebody measures in a folder.
+#[must_use]
+pub fn is_held(folder: &Path) -> bool {
+    is_locked(&folder.join(LOCK))
+}
+
+/// Whether somebody has locked a file. The lock itself is asked: `/proc` shows neither the processes of another PID namespace nor
+/// the files of another user's. Who takes such a lock waits for those who only look (`tare_record::regular::lock_new`).
+#[must_use]
+pub fn is_locked(lock: &Path) -> bool {
+    // Who is seen need not be disturbed.
+    holder_of(lock).is_some()
+        || open(lock).is_ok_and(|file| {
+            file.is_some_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+        })
+}
+
+/// Inodes of all files that processes which can be seen from here have locked.
+#[must_use]
+pub fn locked_inodes() -> BTreeSet<u64> {
+    let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
+    locks
+        .lines()
+        .filter_map(flock)
+        .map(|(_, inode)| inode)
+        .collect()
+}
+
+/// Takes the lock of a folder that nobody measures in; held until it is dropped. Without a file there is none: nobody can begin to
+/// measure in a folder whose disk is full or that was made without.
+///
+/// # Errors
+/// `WouldBlock` when somebody has it.
+pub fn take(folder: &Path) -> io::Result<Option<File>> {
+    let path = folder.join(LOCK);
+    let file = match open(&path)? {
+        Some(file) => file,
+        // Whoever resumes the run now meets the lock.
+        None => match new_file(&path) {
+            Ok(file) => file,
+            Err(_) => return Ok(None),
+        },
+    };
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+/// Opens a lock; `None` where there is none, or what no process of Tare locks: a link, a device.
+fn open(lock: &Path) -> io::Result<Option<File>> {
+    if !lock.symlink_metadata().is_ok_and(|found| found.is_file()) {
+        return Ok(None);
+    }
+    // As its owner has it: a run of root is locked by a file that others may read only.
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(OPEN_UNTRUSTED)
+        .open(lock)?;
+    let is_file = file.metadata()?.is_file();
+    Ok(is_file.then_some(file))
+}
+
+fn new_file(lock: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .open(lock)
+}
+
+/// The process that measures in a folder, as far as it can be seen from here; `None`: none, or see [`is_held`].
 #[must_use]
 pub fn holder(folder: &Path) -> Option<u32> {
-    holder_of(&folder.join("lock"))
+    holder_of(&folder.join(LOCK))
 }
 
 /// The process that has locked a file.
@@ -22,16 +100,23 @@ pub fn holder_of(lock: &Path) -> Option<u32> {
 }
 
 /// The process of a line of `/proc/locks`, if the line is about this inode.
+fn pid_of(line: &str, inode: u64) -> Option<u32> {
+    flock(line)
+        .filter(|(_, of)| *of == inode)
+        .map(|(pid, _)| pid)
+}
+
+/// Process and inode of a line of `/proc/locks`.
 ///
 /// `1: FLOCK  ADVISORY  WRITE 1234 fe:00:5678 0 EOF` (proc_locks(5))
-fn pid_of(line: &str, inode: u64) -> Option<u32> {
+fn flock(line: &str) -> Option<(u32, u64)> {
     let mut words = line.split_ascii_whitespace().skip(1);
     if words.next()? != "FLOCK" {
         return None;
     }
     let pid = words.nth(2)?.parse().ok()?;
-    let of: u64 = words.next()?.rsplit(':').next()?.parse().ok()?;
-    (of == inode).then_some(pid)
+    let inode = words.next()?.rsplit(':').next()?.parse().ok()?;
+    Some((pid, inode))
 }
 
 /// Whether a process has this file open: inodes of two file systems can have one number.
@@ -68,8 +153,28 @@ mod tests {
         assert_eq!(holder(place.path()), None);
         file.try_lock().unwrap();
         assert_eq!(holder(place.path()), Some(std::process::id()));
+        assert!(is_held(place.path()));
+        assert_eq!(
+            take(place.path()).unwrap_err().kind(),
+            io::ErrorKind::WouldBlock
+        );
         drop(file);
         assert_eq!(holder(place.path()), None);
+        assert!(!is_held(place.path()));
+        let taken = take(place.path()).unwrap();
+        assert!(taken.is_some() && is_held(place.path()));
+    }
+
+    #[test]
+    fn a_folder_without_a_lock_gets_one_and_a_link_is_none() {
+        let place = tempfile::tempdir().unwrap();
+        assert!(!is_held(place.path()));
+        let taken = take(place.path()).unwrap();
+        assert!(taken.is_some() && is_held(place.path()));
+        let other = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink(place.path().join(LOCK), other.path().join(LOCK)).unwrap();
+        assert!(!is_held(other.path()));
+        assert!(take(other.path()).unwrap().is_none());
     }
 
     #[test]

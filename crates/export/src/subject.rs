@@ -81,7 +81,7 @@ impl ExportSubject {
     pub fn note(&self) -> Option<String> {
         let run = &self.view.run;
         let blocks = format!("{} of {}", run.blocks_complete, run.blocks_planned);
-        let is_held = || self.folder.as_deref().and_then(lock::holder).is_some();
+        let is_held = || self.folder.as_deref().is_some_and(lock::is_held);
         let why = match run.progress {
             RunProgress::Complete => return None,
             RunProgress::Running if is_held() => "is still running",

@@ -1,9 +1,14 @@
 //! Reads files from untrusted folders: regular files only, without following symbolic links, of limited size.
 
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Read, Take};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
+use std::time::Duration;
+
+/// Tries of [`lock_new`], and the wait between them.
+const LOCK_TRIES: u32 = 50;
+const LOCK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Flags of `open` for an untrusted file: symbolic links are not followed, and opening a FIFO does not block.
 pub const OPEN_UNTRUSTED: i32 = libc::O_NOFOLLOW | libc::O_NONBLOCK;
@@ -53,6 +58,24 @@ pub fn read_regular(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
 pub fn read_regular_text(path: &Path, bytes_max: u64) -> io::Result<String> {
     String::from_utf8(read_regular(path, bytes_max)?)
         .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
+
+/// Locks a file for this process alone, as the one that measures. A process that only asks whether somebody does has the lock for a
+/// moment, so this tries for half a second.
+///
+/// # Errors
+/// When another process keeps the lock, or files cannot be locked there.
+pub fn lock_new(file: &File) -> Result<(), TryLockError> {
+    let mut tries = 1;
+    loop {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) if tries < LOCK_TRIES => {
+                std::thread::sleep(LOCK_INTERVAL);
+                tries += 1;
+            }
+            ended => return ended,
+        }
+    }
 }
 
 fn check(path: &Path, found: &Metadata, bytes_max: u64) -> io::Result<()> {

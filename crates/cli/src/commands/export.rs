@@ -202,7 +202,7 @@ impl Args {
             return Err(bad_input("--follow is of one run: name one"));
         };
         let every = Duration::from_secs(self.every);
-        while lock::holder(folder).is_some() {
+        while lock::is_held(folder) {
             let live = live_metrics(folder);
             let document = match self.format {
                 ExportFormat::Otlp => live_otlp(folder, &live)?,
@@ -213,7 +213,7 @@ impl Args {
                 say(format_args!("{error:#}"));
             }
             let mut waited = Duration::ZERO;
-            while waited < every && lock::holder(folder).is_some() {
+            while waited < every && lock::is_held(folder) {
                 thread::sleep(LOOK_EVERY);
                 waited += LOOK_EVERY;
             }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use tare_experiment::suite::{SuiteEntry, read_acknowledged};
 use tare_record::FORMAT_VERSION;
 use tare_record::api::{NightChange, SeriesKey};
-use tare_record::regular::{JSON_BYTES_MAX, read_regular};
+use tare_record::regular::{JSON_BYTES_MAX, lock_new, read_regular};
 
 use super::SuiteError;
 use crate::acknowledged::AcknowledgedChanges;
@@ -181,7 +181,7 @@ impl Lock {
         options.create(true).append(true);
         options.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
         let file = options.open(&path).map_err(SuiteError::at(&path))?;
-        match file.try_lock() {
+        match lock_new(&file) {
             Ok(()) => Ok(Lock { _file: file }),
             Err(TryLockError::WouldBlock) => Err(SuiteError::Busy(runs.to_owned())),
             Err(TryLockError::Error(error)) => Err(SuiteError::at(&path)(error)),
