@@ -236,7 +236,12 @@ fn response_time_from_the_intended_start_stands_beside_the_latency() {
     assert!((5_000.0..15_000.0).contains(&more), "{more}");
     let cell = cell(&view, "direct", "2000/s");
     assert!(cell.response.len() > 10);
-    assert_eq!(cell.generator.bunched_share, Some(0.001));
+    let generator = &cell.generator;
+    assert_eq!(generator.bunched_share, Some(0.001));
+    // Twice the lateness was planted as receive lag.
+    let p99_ns = [generator.lateness_p99_ns, generator.receive_lag_p99_ns].map(Option::unwrap);
+    let ratio = p99_ns[1] as f64 / p99_ns[0] as f64;
+    assert!((1.99..2.01).contains(&ratio), "{p99_ns:?}");
 }
 
 #[test]
