@@ -269,26 +269,36 @@ impl Fetcher {
         );
         fs::create_dir_all(&self.cache).map_err(LabError::io(what.clone()))?;
         let file = File::create(&path).map_err(LabError::io(what.clone()))?;
-        let start = Instant::now();
-        let mut announced = false;
-        loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(file),
-                Err(fs::TryLockError::Error(error)) => return Err(LabError::io(what)(error)),
-                Err(fs::TryLockError::WouldBlock) if start.elapsed() > LOCK_LIMIT => {
-                    let reason = format!("another run holds {}; end it", path.display());
-                    return Err(failed(target, vec![reason]));
+        let waits = || {
+            say(&format!(
+                "another run is getting {}; waiting",
+                target.def.target
+            ));
+        };
+        match wait_for_lock(&file, waits).map_err(LabError::io(what))? {
+            true => Ok(file),
+            false => {
+                let reason = format!("another run holds {}; end it", path.display());
+                Err(failed(target, vec![reason]))
+            }
+        }
+    }
+}
+
+/// Locks a file that another run may hold; `false`: it does so for too long. `waits` is called once if that takes time.
+fn wait_for_lock(file: &File, waits: impl FnOnce()) -> io::Result<bool> {
+    let start = Instant::now();
+    let mut waits = Some(waits);
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(true),
+            Err(fs::TryLockError::Error(error)) => return Err(error),
+            Err(fs::TryLockError::WouldBlock) if start.elapsed() > LOCK_LIMIT => return Ok(false),
+            Err(fs::TryLockError::WouldBlock) => {
+                if let Some(waits) = waits.take() {
+                    waits();
                 }
-                Err(fs::TryLockError::WouldBlock) => {
-                    if !announced {
-                        say(&format!(
-                            "another run is getting {}; waiting",
-                            target.def.target
-                        ));
-                        announced = true;
-                    }
-                    std::thread::sleep(LOCK_PAUSE);
-                }
+                std::thread::sleep(LOCK_PAUSE);
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Programs from Debian packages, installed by apt-get.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use tare_experiment::target::DebianDef;
 use tare_record::locate::locate;
 
-use super::ProgramPath;
+use super::{ProgramPath, wait_for_lock};
 use crate::subprocess;
 use crate::variables::ProgramKind;
 
@@ -19,6 +19,8 @@ const INSTALL_LIMIT: Duration = Duration::from_secs(10 * 60);
 const QUERY_LIMIT: Duration = Duration::from_secs(20);
 /// Debian's hook that decides whether an installed service may start (invoke-rc.d(8)).
 const POLICY: &str = "/usr/sbin/policy-rc.d";
+/// Held while the policy is there: two installs at once would remove it from each other.
+const LOCK: &str = "/run/tare-install.lock";
 /// Exit code 101 forbids it. A later install recognises the file by its comment.
 const POLICY_TEXT: &str =
     "#!/bin/sh\n# Written by tare while it installs packages; removed afterwards.\nexit 101\n";
@@ -82,7 +84,8 @@ pub(super) fn install(
         ));
     }
     say(&format!("installing the Debian packages {packages}"));
-    let _policy = NoServices::activate(Path::new(POLICY))?;
+    let waits = || say("another run is installing packages; waiting");
+    let _policy = NoServices::activate(Path::new(POLICY), Path::new(LOCK), waits)?;
     // Waits for other programs that install packages, such as another run of Tare.
     let mut install = vec!["apt-get", "-o", "DPkg::Lock::Timeout=120", "install", "-y"];
     install.push("--no-install-recommends");
@@ -144,15 +147,33 @@ fn explain(message: &str) -> String {
 struct NoServices<'a> {
     /// The policy, if it is ours.
     ours: Option<&'a Path>,
+    /// Released after it is removed.
+    _lock: File,
 }
 
 impl NoServices<'_> {
-    fn activate(policy: &Path) -> Result<NoServices<'_>, String> {
+    fn activate<'a>(
+        policy: &'a Path,
+        lock: &Path,
+        waits: impl FnOnce(),
+    ) -> Result<NoServices<'a>, String> {
+        let in_words = |error| format!("cannot lock {}: {error}", lock.display());
+        let held = File::create(lock).map_err(in_words)?;
+        if !wait_for_lock(&held, waits).map_err(in_words)? {
+            return Err(format!(
+                "another run holds {} while it installs packages; end it",
+                lock.display()
+            ));
+        }
+
         // An existing policy stays: containers mostly have the same one. One of ours is left of an install that was
         // killed, perhaps before all of it was written.
         let is_ours = |text: String| POLICY_TEXT.starts_with(&text);
         if policy.exists() && !fs::read_to_string(policy).is_ok_and(is_ours) {
-            return Ok(NoServices { ours: None });
+            return Ok(NoServices {
+                ours: None,
+                _lock: held,
+            });
         }
         OpenOptions::new()
             .write(true)
@@ -167,7 +188,10 @@ impl NoServices<'_> {
                     policy.display()
                 )
             })?;
-        Ok(NoServices { ours: Some(policy) })
+        Ok(NoServices {
+            ours: Some(policy),
+            _lock: held,
+        })
     }
 }
 
@@ -197,7 +221,8 @@ mod tests {
         let policy = folder.path().join("policy-rc.d");
         let left = |text: &str| {
             fs::write(&policy, text).unwrap();
-            let active = NoServices::activate(&policy).unwrap();
+            let lock = folder.path().join("lock");
+            let active = NoServices::activate(&policy, &lock, || ()).unwrap();
             let during = fs::read_to_string(&policy).unwrap();
             drop(active);
             (during, fs::read_to_string(&policy).ok())
@@ -208,6 +233,31 @@ mod tests {
         }
         let other = "#!/bin/sh\nexit 101\n";
         assert_eq!(left(other), (other.to_owned(), Some(other.to_owned())));
+    }
+
+    #[test]
+    fn of_two_installs_at_once_neither_removes_the_policy_of_the_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let (policy, lock) = (
+            folder.path().join("policy-rc.d"),
+            folder.path().join("lock"),
+        );
+        let first = NoServices::activate(&policy, &lock, || ()).unwrap();
+        let (tell, told) = std::sync::mpsc::channel();
+        std::thread::scope(|scope| {
+            let (policy, lock) = (&policy, &lock);
+            let second = scope.spawn(move || {
+                let active = NoServices::activate(policy, lock, || tell.send(()).unwrap());
+                let active = active.unwrap();
+                assert!(policy.exists());
+                drop(active);
+            });
+            told.recv().unwrap();
+            assert!(policy.exists());
+            drop(first);
+            second.join().unwrap();
+        });
+        assert!(!policy.exists());
     }
 
     #[test]

@@ -82,6 +82,38 @@ fn a_program_that_does_not_tell_its_version_is_refused() {
 }
 
 #[test]
+fn a_version_command_has_the_restrictions_and_the_variables_of_an_instance() {
+    let place = Place::new();
+    let mark = place.0.path().join("mark");
+    let script = format!(
+        "touch {} 2>/dev/null; touch here; of() {{ sed -n \"s/^$1:\\s*//p\" /proc/self/status; }}\n\
+         echo version $(id -u)-$(of NoNewPrivs)-$(of CapEff)-$(env | grep -c '^CARGO_')-$(ls)",
+        mark.display()
+    );
+    let program = place.program("p", &script);
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(place.0.path(), open).unwrap();
+    let target = target(vec![path(&program)]);
+    let software = place.fetcher().find(&target).unwrap().unwrap();
+    let told = software.version.version;
+    let told: Vec<&str> = told.split('-').collect();
+    // The test itself has variables of cargo; a folder of its own can be written.
+    assert_eq!(told[3..], ["0", "here"], "{told:?}");
+    if !crate::local::isolation::is_root() {
+        println!("not root: instances are not restricted");
+        return;
+    }
+    assert_eq!(told[1..3], ["1", "0000000000000000"], "{told:?}");
+    let mut mounts = std::process::Command::new("unshare");
+    if !mounts.args(["--mount", "true"]).status().unwrap().success() {
+        println!("mounts are not permitted here: instances keep the user");
+        return;
+    }
+    assert_ne!(told[0], "0", "{told:?}");
+    assert!(!mark.exists(), "it has written outside of its folder");
+}
+
+#[test]
 fn a_choice_of_the_user_wins_and_is_never_passed_over() {
     let place = Place::new();
     let builtin = place.program("builtin", "echo version 1");
