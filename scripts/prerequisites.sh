@@ -150,11 +150,16 @@ need_cargo_tool() {
     local name=$1 version=$2 folder
     folder=${TARE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/tare}/tools/$name-$version
     tool=$folder/bin/$name
-    if [ -x "$tool" ]; then return; fi
-    say "installing: $name $version (into $folder; takes some minutes)"
-    # Unoptimised: it is built once and runs for seconds.
-    CARGO_PROFILE_DEV_DEBUG=0 CARGO_TARGET_DIR=$folder/build cargo install "$name@$version" --locked --debug --quiet --root "$folder" "${@:3}" >&2
-    rm -rf "$folder/build"
+    mkdir -p "$folder"
+    # One at a time: another one may be building it.
+    (
+        flock 9
+        if [ -x "$tool" ]; then exit; fi
+        say "installing: $name $version (into $folder; takes some minutes)"
+        # Unoptimised: it is built once and runs for seconds.
+        CARGO_PROFILE_DEV_DEBUG=0 CARGO_TARGET_DIR=$folder/build cargo install "$name@$version" --locked --debug --quiet --root "$folder" "${@:3}" >&2
+        rm -rf "$folder/build"
+    ) 9>"$folder/lock"
 }
 
 rust_advice() {

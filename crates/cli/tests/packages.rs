@@ -18,22 +18,31 @@ fn packages() -> &'static Path {
     static MADE: std::sync::OnceLock<PathBuf> = std::sync::OnceLock::new();
     MADE.get_or_init(|| {
         let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("packages");
-        let _ = fs::remove_dir_all(&out);
-        let programs = Path::new(env!("CARGO_BIN_EXE_tare")).parent().unwrap();
-        let made = Command::new(root().join("scripts/release"))
-            .args(["--with", "", "--out"])
-            .arg(&out)
-            .arg("--programs")
-            .arg(programs)
-            .output()
-            .unwrap();
-        assert!(made.status.success(), "{}", err(&made));
+        made_in(&out, &mut Command::new(root().join("scripts/release")));
         out
     })
 }
 
+/// Makes the packages from the programs of this build.
+fn made_in(out: &Path, release: &mut Command) {
+    let _ = fs::remove_dir_all(out);
+    let programs = Path::new(env!("CARGO_BIN_EXE_tare")).parent().unwrap();
+    let made = release
+        .args(["--with", "", "--out"])
+        .arg(out)
+        .arg("--programs")
+        .arg(programs)
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{}", err(&made));
+}
+
 fn one(end: &str) -> PathBuf {
-    let entries = fs::read_dir(packages()).unwrap();
+    one_in(packages(), end)
+}
+
+fn one_in(folder: &Path, end: &str) -> PathBuf {
+    let entries = fs::read_dir(folder).unwrap();
     let mut found = entries
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.to_string_lossy().ends_with(end));
@@ -71,7 +80,93 @@ fn the_checksums_are_those_of_the_files() {
     let said = ok(Command::new("sha256sum")
         .args(["--check", "SHA256SUMS"])
         .current_dir(packages()));
-    assert_eq!(said.lines().count(), 3, "{said}");
+    assert_eq!(said.lines().count(), 4, "{said}");
+}
+
+#[test]
+fn the_same_programs_give_the_same_packages_byte_for_byte() {
+    let first = packages();
+    let again = Path::new(env!("CARGO_TARGET_TMPDIR")).join("packages-again");
+    let temporary = tempfile::tempdir().unwrap();
+    // Another day's shell: nothing of the user, the place or the time may be in them.
+    let mut release = Command::new("bash");
+    let words = "umask 077; exec \"$0\" \"$@\"";
+    release
+        .args(["-c", words])
+        .arg(root().join("scripts/release"));
+    release
+        .current_dir(temporary.path())
+        .env("TMPDIR", temporary.path())
+        .env("TZ", "Pacific/Kiritimati")
+        .env("LC_ALL", "C");
+    made_in(&again, &mut release);
+    let mut compare = Command::new(root().join("scripts/compare-packages"));
+    let said = ok(compare.arg(first).arg(&again));
+    assert_eq!(
+        said.lines()
+            .filter(|line| line.ends_with(": equal"))
+            .count(),
+        5,
+        "{said}"
+    );
+    // It would say which bytes are not.
+    let (tarball, deb) = (again.join("SHA256SUMS"), one_in(&again, ".deb"));
+    fs::write(tarball, "").unwrap();
+    let mut bytes = fs::read(&deb).unwrap();
+    bytes[70] ^= 1;
+    fs::write(&deb, bytes).unwrap();
+    let mut compare = Command::new(root().join("scripts/compare-packages"));
+    let differ = compare.arg(first).arg(&again).output().unwrap();
+    assert_eq!(differ.status.code(), Some(1), "{}", err(&differ));
+    let said = err(&differ);
+    assert!(said.contains(".deb: 1 bytes differ, at 71"), "{said}");
+}
+
+#[test]
+fn the_bill_of_materials_has_each_program_and_the_crates_that_are_in_it() {
+    let bill: Value = serde_json::from_slice(&fs::read(one(".cdx.json")).unwrap()).unwrap();
+    assert_eq!(bill["bomFormat"], "CycloneDX");
+    let all = |of: &str| -> Vec<&str> {
+        let components = bill["components"].as_array().unwrap();
+        components
+            .iter()
+            .filter_map(|one| one[of].as_str())
+            .collect()
+    };
+    let names = all("name");
+    for name in [
+        "tare",
+        "tare-serve",
+        "tare-history",
+        "tare-perfcheck",
+        "acmeair",
+    ] {
+        assert!(names.contains(&name), "{name}: {names:?}");
+    }
+    // Crates by the URL that databases of faults know them by, what only tests use aside; packages of the image's programs.
+    let urls = all("purl");
+    for begin in ["pkg:cargo/serde@1.", "pkg:cargo/rustls@", "pkg:deb/"] {
+        assert!(
+            urls.iter().any(|url| url.starts_with(begin)),
+            "{begin}: {urls:?}"
+        );
+    }
+    for begin in ["pkg:cargo/insta@", "pkg:cargo/proptest@"] {
+        assert!(!urls.iter().any(|url| url.starts_with(begin)), "{begin}");
+    }
+    let text = bill.to_string();
+    let place = root().display().to_string();
+    assert!(
+        !text.contains(&place) && !text.contains("/tmp/"),
+        "paths of this machine"
+    );
+    // Every part of every component is among them.
+    let known = all("bom-ref");
+    for edge in bill["dependencies"].as_array().unwrap() {
+        for part in edge["dependsOn"].as_array().unwrap() {
+            assert!(known.contains(&part.as_str().unwrap()), "{part}");
+        }
+    }
 }
 
 #[test]
