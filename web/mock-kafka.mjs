@@ -115,7 +115,7 @@ function topicRow(topic, isBare) {
   const records = topic.partitions.reduce((sum, one) => sum + end(topic, one), 0);
   const known = (value) => (isBare ? null : value);
   return {
-    name: topic.name, is_internal: topic.isInternal, partitions: topic.partitions.length, replicas: Math.max(...topic.partitions.map((one) => one.replicas.length)), offline, under_replicated: topic.partitions.filter((one) => one.behind.length > 0).length,
+    name: topic.name, id: "80b8aa32-2dd3-4448-90f9-5ee70866ec74", is_internal: topic.isInternal, partitions: topic.partitions.length, replicas: Math.max(...topic.partitions.map((one) => one.replicas.length)), offline, under_replicated: topic.partitions.filter((one) => one.behind.length > 0).length,
     leader_imbalance: topic.partitions.filter((one) => one.leader !== null && one.leader !== one.replicas[0]).length, size_bytes: known(topic.partitions.reduce((sum, one) => sum + one.replicas.length, 0) * PARTITION_BYTES), records, records_in_per_s: known(rateOf(topic)),
     retention_ms: known(Number(topic.configs["retention.ms"] ?? 604_800_000)), lag: topic.isInternal ? null : known(topic.name === "orders" ? 12_345 : topic.partitions.length * 3),
   };

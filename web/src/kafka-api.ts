@@ -393,6 +393,10 @@ export interface TopicList {
  */
 export interface TopicRow {
   name: string;
+  /**
+   * The cluster's own number for it; brokers before 2.8 have none.
+   */
+  id?: string | null;
   is_internal: boolean;
   partitions: number;
   /**
@@ -1388,6 +1392,10 @@ export interface GrowRequest {
    * The new number of partitions.
    */
   partitions: number;
+  /**
+   * Also if it is a topic of Kafka itself.
+   */
+  internal?: boolean;
   validate_only?: boolean;
 }
 /**
@@ -1476,6 +1484,10 @@ export interface ResetRequest {
    */
   topics?: string[];
   to: ResetTarget;
+  /**
+   * Make the group if there is none of this name.
+   */
+  new_group?: boolean;
   /**
    * Only show what would be committed.
    */

@@ -4,7 +4,7 @@ import { FIRST as CLUSTER, formOf, requestOf as clusterOf } from "../src/app/kaf
 import { History, metricsAddress, take, unknownCluster } from "../src/app/kafka/live";
 import { addingOf, brokersOf, byTopic, fromTool, leastSeconds, throttleOf, toTool } from "../src/app/kafka/plan";
 import { FIRST as RESET, changesOf, targetOf } from "../src/app/kafka/reset-form";
-import { apiOf, eventsOf, loadAt, pageAt, pageOf, urlOf } from "../src/app/kafka/route";
+import { apiOf, deletionOf, eventsOf, loadAt, pageAt, pageOf, urlOf } from "../src/app/kafka/route";
 import { plain, sorted, spansOf } from "../src/app/rows";
 import { FIRST as TOPIC, requestOf as topicOf } from "../src/app/kafka/topic-form";
 import { FIRST as LOAD, given, requestOf as loadOf } from "../src/app/load-form";
@@ -24,6 +24,10 @@ describe("addresses", () => {
     expect(at(pageAt("prod", "brokers", 3))).toEqual({ page: "broker", cluster: "prod", broker: 3 });
     expect(["topics", "groups", "reassign"].map((page) => at(pageAt("c", page)))).toEqual(["topics", "groups", "reassign"].map((page) => ({ page, cluster: "c" })));
     for (const path of ["/kafka/c/x", "/kafka/c/brokers/x", "/kafka/c/topics/t/x", "/kafka/c/brokers"]) expect(at(path)).toBeNull();
+  });
+  it("delete the topic that was shown, and not one that was made again", () => {
+    expect(deletionOf("prod", { name: "a.b", id: "80b8aa32" })).toBe("kafka/clusters/prod/topics/a.b?id=80b8aa32");
+    expect(deletionOf("prod", { name: "old" })).toBe("kafka/clusters/prod/topics/old");
   });
   it("ask the server for the same names, and for events of the page alone", () => {
     expect(apiOf("prod", "groups", "a/b", "reset")).toBe("kafka/clusters/prod/groups/a%2Fb/reset");

@@ -166,6 +166,8 @@ pub struct TopicList {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct TopicRow {
     pub name: String,
+    /// The cluster's own number for it; brokers before 2.8 have none.
+    pub id: Option<String>,
     pub is_internal: bool,
     pub partitions: u32,
     /// Replicas of a partition: the most.

@@ -55,7 +55,7 @@ impl Kafka {
         if let Some(watcher) = all.get(name).filter(|watcher| watcher.entry == entry) {
             return Ok(Arc::clone(watcher));
         }
-        let watcher = Arc::new(ClusterWatcher::new(entry, &self.definitions.targets));
+        let watcher = Arc::new(ClusterWatcher::new(entry, &self.definitions));
         all.insert(name.to_owned(), Arc::clone(&watcher));
         Ok(watcher)
     }
@@ -77,7 +77,7 @@ impl Kafka {
             origin: ClusterOrigin::Server,
             definition,
         };
-        let watcher = ClusterWatcher::new(entry, &self.definitions.targets);
+        let watcher = ClusterWatcher::new(entry, &self.definitions);
         let read = watcher.read(&ReadingScope::default())?;
         let overview = read.overview();
         Ok(ClusterTest {

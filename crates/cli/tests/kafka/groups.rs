@@ -9,14 +9,22 @@ fn a_group_is_set_counted_moved_and_deleted() {
     let bed = bed();
     bed.text(&["topics", "create", "read", "-p", "2", "-r", "3"]);
     bed.produce("read", 0, 3);
-    let to_start = bed.json(&[
+    let words = [
         "groups",
         "reset",
         "readers",
         "--topic",
         "read",
         "--to-earliest",
-    ]);
+    ];
+    // A mistyped name makes no group, whatever --yes says.
+    let (code, said) = bed.refused(&[&words[..], &["--yes"]].concat());
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("--new-group"), "{said}");
+    let listed = bed.json(&["groups", "list"]);
+    let mut groups = listed.as_array().unwrap().iter();
+    assert!(groups.all(|group| group["name"] != "readers"), "{listed}");
+    let to_start = bed.json(&[&words[..], &["--new-group"]].concat());
     assert_eq!(to_start[0]["to"], 0);
     let lag = &bed.json(&["groups", "lag", "readers"])[0];
     assert_eq!(lag["lag"], 300);

@@ -37,7 +37,11 @@ impl Drop for Tidy<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             let at = self.0.at("plain");
-            for words in [&["reassign", "cancel", "--yes"][..], &["reassign", "watch"]] {
+            for words in [
+                &["reassign", "cancel", "--yes"][..],
+                &["reassign", "watch"],
+                &["reassign", "unthrottle", "--all", "--yes"],
+            ] {
                 let mut command = self.0.command(words);
                 let _ = command.args(["--bootstrap", &at]).output();
             }
@@ -145,7 +149,7 @@ fn a_watch_that_is_interrupted_leaves_the_move_which_is_then_cancelled() {
     wait_for(LIMIT, "end of the move", || {
         (show(&bed)["reassignments"] == json!([])).then_some(())
     });
-    bed.text(&["reassign", "watch"]);
+    bed.text(&["reassign", "watch", "--yes"]);
     wait_for(LIMIT, "throttles gone", || {
         (show(&bed) == nothing()).then_some(())
     });
@@ -181,4 +185,104 @@ fn replicas_are_added_and_disks_say_where_they_are() {
     });
     assert_narrow(&bed.text(&["log-dirs", "--topic", "wider", "--partitions"]));
     bed.text(&["topics", "delete", "wider", "--yes"]);
+}
+
+/// The limits that somebody has set for broker 3 and a topic, as other tools do, once all brokers tell them.
+fn throttled_by_others(bed: &Bed, topic: &str) -> Value {
+    let rate = "leader.replication.throttled.rate=5000000";
+    bed.text(&["configs", "broker", "3", "--set", rate, "--yes"]);
+    let replicas = "follower.replication.throttled.replicas=0:3";
+    bed.text(&["configs", "topic", topic, "--set", replicas, "--yes"]);
+    let set = json!({
+        "brokers": {"3": 5_000_000},
+        "topics": {topic: {"leader_replicas": [], "follower_replicas": ["0:3"]}},
+    });
+    wait_for(LIMIT, "throttles of others", || {
+        (show(bed)["throttles"] == set).then_some(())
+    });
+    set
+}
+
+#[test]
+fn throttles_that_others_have_set_stay_unless_all_are_named() {
+    let bed = bed();
+    let _tidy = Tidy(&bed);
+    let folder = tempfile::tempdir().unwrap();
+    let (path, _) = planned(&bed, "theirs", folder.path());
+    let set = throttled_by_others(&bed, "theirs");
+
+    let run = [
+        "reassign",
+        "run",
+        "--plan",
+        &path,
+        "--throttle",
+        "20MB",
+        "--yes",
+    ];
+    let (_, words) = bed.refused(&run);
+    assert!(words.contains("somebody else's move"), "{words}");
+    for words in [
+        &["reassign", "watch"][..],
+        &["reassign", "watch", "--yes"],
+        &["reassign", "cancel"],
+        &["reassign", "cancel", "--yes"],
+        &["reassign", "unthrottle"],
+        &["reassign", "unthrottle", "--yes"],
+    ] {
+        bed.text(words);
+        assert_eq!(show(&bed)["throttles"], set, "{words:?}");
+    }
+    let (code, words) = bed.refused(&["reassign", "unthrottle", "--all"]);
+    assert_eq!(code, Some(2), "{words}");
+    assert!(
+        words.contains("others") && words.contains("--yes"),
+        "{words}"
+    );
+    assert_eq!(show(&bed)["throttles"], set);
+    bed.text(&["reassign", "unthrottle", "--all", "--yes"]);
+    wait_for(LIMIT, "throttles gone", || {
+        (show(&bed) == nothing()).then_some(())
+    });
+    bed.text(&["topics", "delete", "theirs", "--yes"]);
+}
+
+#[test]
+fn a_throttle_is_removed_by_a_later_command_that_is_told_to_and_not_where_others_have_changed_it() {
+    let bed = bed();
+    let _tidy = Tidy(&bed);
+    let folder = tempfile::tempdir().unwrap();
+    let (path, _) = planned(&bed, "later", folder.path());
+    // It ends at once, as if it were killed.
+    bed.text(&[
+        "reassign",
+        "run",
+        "--plan",
+        &path,
+        "--throttle",
+        "50MB",
+        "--yes",
+    ]);
+    let output = bed.kafka(&["reassign", "watch"]);
+    assert!(output.status.success());
+    let words = stderr(&output);
+    assert!(
+        words.contains("`tare kafka reassign unthrottle` removes them"),
+        "{words}"
+    );
+    let rate = "leader.replication.throttled.rate=7000000";
+    bed.text(&["configs", "broker", "2", "--set", rate, "--yes"]);
+    wait_for(LIMIT, "what others have changed", || {
+        (show(&bed)["throttles"]["brokers"]["2"] == 7_000_000).then_some(())
+    });
+    bed.text(&["reassign", "watch", "--yes"]);
+    let left = json!({"brokers": {"2": 7_000_000}, "topics": {}});
+    wait_for(LIMIT, "those that were set here gone", || {
+        (show(&bed)["throttles"] == left).then_some(())
+    });
+    bed.text(&["reassign", "unthrottle", "--all", "--yes"]);
+    wait_for(LIMIT, "throttles gone", || {
+        (show(&bed) == nothing()).then_some(())
+    });
+    bed.text(&["topics", "delete", "later", "--yes"]);
 }

@@ -1,6 +1,8 @@
 //! Clusters, brokers, topics, configurations, elections.
 
 use serde_json::{Value, json};
+use tare_kafka_admin::admin::{Admin, TopicIdentity};
+use tare_kafka_admin::client::ClientSettings;
 
 use crate::bed::{LIMIT, assert_narrow, bed};
 use crate::rig::wait_for;
@@ -180,4 +182,85 @@ fn the_preferred_leader_leads_again_after_its_broker_was_killed() {
     });
     assert_eq!(bed.json(&["elect", "led"]), json!([]));
     bed.text(&["topics", "delete", "led", "--yes"]);
+}
+
+#[test]
+fn a_topic_of_kafka_itself_is_changed_only_by_an_option_of_its_own() {
+    let bed = bed();
+    bed.text(&["topics", "create", "committed", "-p", "1", "-r", "3"]);
+    // The first commit of an offset makes the topic for them.
+    bed.json(&[
+        "groups",
+        "reset",
+        "first",
+        "--topic",
+        "committed",
+        "--to-latest",
+        "--new-group",
+    ]);
+    let of_kafka = "__consumer_offsets";
+    let before = bed.json(&["topics", "describe", of_kafka])[0]["partitions"].clone();
+    for words in [
+        &["topics", "delete", of_kafka, "--yes"][..],
+        &["topics", "delete", "committed", of_kafka, "--yes"],
+        &[
+            "topics",
+            "add-partitions",
+            of_kafka,
+            "--partitions",
+            "99",
+            "--yes",
+        ],
+    ] {
+        let (code, said) = bed.refused(words);
+        assert_eq!(code, Some(2), "{words:?}: {said}");
+        assert!(said.contains("--internal"), "{words:?}: {said}");
+    }
+    let after = bed.json(&["topics", "describe", of_kafka])[0]["partitions"].clone();
+    assert_eq!(
+        after.as_array().unwrap().len(),
+        before.as_array().unwrap().len()
+    );
+    bed.text(&["topics", "describe", "committed"]);
+    // The option says that it is meant; the question is still asked.
+    let (code, said) = bed.refused(&["topics", "delete", of_kafka, "--internal"]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(
+        said.contains("would delete") && said.contains("--yes"),
+        "{said}"
+    );
+    bed.text(&["groups", "delete", "first", "--yes"]);
+    bed.text(&["topics", "delete", "committed", "--yes"]);
+}
+
+#[test]
+fn a_topic_that_was_made_again_after_it_was_shown_is_not_deleted() {
+    let bed = bed();
+    let create = ["topics", "create", "again", "-p", "1", "-r", "1"];
+    bed.text(&create);
+    let id = |topics: Value| topics[0]["id"].as_str().unwrap().to_owned();
+    let shown = id(bed.json(&["topics", "describe", "again"]));
+    bed.text(&["topics", "delete", "again", "--yes"]);
+    // Brokers hear of it a little later.
+    let new = wait_for(LIMIT, "the same topic once more", || {
+        bed.kafka(&create);
+        let said = bed.kafka(&["topics", "describe", "again", "--json"]);
+        let topics = serde_json::from_slice(&said.stdout).ok()?;
+        said.status
+            .success()
+            .then(|| id(topics))
+            .filter(|new| *new != shown)
+    });
+    let bootstrap = bed.at("plain");
+    let bootstrap = bootstrap.split(',').map(|word| word.parse().unwrap());
+    let mut admin = Admin::connect(bootstrap.collect(), ClientSettings::default()).unwrap();
+    let stale = TopicIdentity {
+        name: "again".to_owned(),
+        id: Some(shown),
+    };
+    let outcome = admin.delete_topics(&[stale]).unwrap().remove(0);
+    assert_eq!(outcome.name, "again");
+    assert_eq!(outcome.error.unwrap().name, "UnknownTopicId");
+    assert_eq!(id(bed.json(&["topics", "describe", "again"])), new);
+    bed.text(&["topics", "delete", "again", "--yes"]);
 }

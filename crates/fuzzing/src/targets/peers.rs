@@ -22,7 +22,8 @@ use tare_kafka::kafka_protocol::messages::{
 use tare_kafka::kafka_protocol::protocol::{Encodable, Message as KafkaMessage, StrBytes};
 use tare_kafka::sasl::{Credentials, Mechanism};
 use tare_kafka_admin::admin::{
-    Admin, ConfigOp, Mode, NewTopic, OffsetSpec, PartitionInfo, PartitionLayout, ResetTo, Resource,
+    Admin, ConfigOp, Mode, NewGroup, NewTopic, OffsetSpec, PartitionInfo, PartitionLayout, ResetTo,
+    Resource, TopicIdentity,
 };
 use tare_kafka_admin::client::{Address, ClientSettings, Connector, NameResolution};
 use tare_mongo::database::{Context, Database, Limits as DatabaseLimits};
@@ -290,9 +291,12 @@ fn administrate(admin: &mut Admin, action: u8) {
         13 => admin.throttles().err(),
         14 => {
             let to = ResetTo::ShiftBy(i64::MIN);
-            admin.reset_group("g", &[], to, Mode::ValidateOnly).err()
+            let new = NewGroup::Made;
+            admin
+                .reset_group("g", &[], to, new, Mode::ValidateOnly)
+                .err()
         }
-        15 => admin.delete_topics(&["t"]).err(),
+        15 => admin.delete_topics(&[TopicIdentity::named("t")]).err(),
         16 => {
             let partition = PartitionInfo {
                 partition: 0,

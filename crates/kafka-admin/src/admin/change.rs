@@ -16,7 +16,7 @@ use kafka_protocol::messages::{
 };
 
 use super::error::{ItemResult, Result, check};
-use super::{Admin, broker_ids, str_bytes, topic_name};
+use super::{Admin, TopicIdentity, broker_ids, str_bytes, topic_name};
 
 /// Whether a change is applied or only validated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,14 +102,19 @@ impl Admin {
         })
     }
 
-    /// Deletes topics with their records; each succeeds or fails by itself.
+    /// Deletes topics with their records; each succeeds or fails by itself. One of which the id is known is deleted by that: a topic
+    /// that was made again with its name stays.
     ///
     /// # Errors
     /// If no broker answers; errors of single items are in the results.
-    pub fn delete_topics<S: AsRef<str>>(&mut self, names: &[S]) -> Result<Vec<ItemResult>> {
-        let states = names
-            .iter()
-            .map(|name| DeleteTopicState::default().with_name(Some(topic_name(name.as_ref()))));
+    pub fn delete_topics(&mut self, topics: &[TopicIdentity]) -> Result<Vec<ItemResult>> {
+        let by_id = |topic: &TopicIdentity| topic.id.as_ref()?.parse().ok();
+        let states = topics.iter().map(|topic| match by_id(topic) {
+            Some(id) => DeleteTopicState::default()
+                .with_name(None)
+                .with_topic_id(id),
+            None => DeleteTopicState::default().with_name(Some(topic_name(&topic.name))),
+        });
         let request = DeleteTopicsRequest::default()
             .with_topics(states.collect())
             .with_timeout_ms(self.timeout_ms());
@@ -117,7 +122,12 @@ impl Admin {
         let responses = answer.responses.iter();
         Ok(responses
             .map(|one| {
+                // Of an id that is gone the broker knows no name.
                 let name = one.name.as_ref().map(|name| name.to_string());
+                let id = one.topic_id.to_string();
+                let mut asked = topics.iter();
+                let asked = asked.find(|topic| topic.id.as_ref() == Some(&id));
+                let name = name.or_else(|| Some(asked?.name.clone()));
                 let message = one.error_message.as_ref();
                 ItemResult::of(name.unwrap_or_default(), one.error_code, message)
             })

@@ -25,11 +25,11 @@ pub use configs::{Config, ConfigOp, ConfigSource, Resource};
 pub use describe::{BrokerDescription, ClusterDescription};
 pub use error::{AdminError, ApiError, ItemResult, Result};
 pub use groups::{
-    GroupDescription, GroupLag, GroupListing, GroupMember, PartitionLag, Reset, ResetTo,
+    GroupDescription, GroupLag, GroupListing, GroupMember, NewGroup, PartitionLag, Reset, ResetTo,
 };
 pub use log_dirs::{LogDir, ReplicaSize};
 pub use offsets::OffsetSpec;
-pub use topics::{PartitionInfo, TopicDescription};
+pub use topics::{InternalTopics, PartitionInfo, TopicDescription, TopicIdentity};
 pub use verify::{ComparisonProgress, ComparisonResult, Replica, ReplicaComparison};
 
 /// An admin client of one cluster.

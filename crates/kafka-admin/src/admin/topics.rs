@@ -29,6 +29,43 @@ pub struct TopicDescription {
     pub partitions: Vec<PartitionInfo>,
 }
 
+/// Whether topics of Kafka itself are meant, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InternalTopics {
+    Refused,
+    Allowed,
+}
+
+impl InternalTopics {
+    /// By an option of its own.
+    #[must_use]
+    pub fn allowed_if(is_allowed: bool) -> InternalTopics {
+        match is_allowed {
+            true => InternalTopics::Allowed,
+            false => InternalTopics::Refused,
+        }
+    }
+}
+
+/// Which topic is meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TopicIdentity {
+    pub name: String,
+    /// The cluster's own number for it; `None`: whichever has the name.
+    pub id: Option<String>,
+}
+
+impl TopicIdentity {
+    /// Whichever topic has this name.
+    #[must_use]
+    pub fn named(name: &str) -> TopicIdentity {
+        TopicIdentity {
+            name: name.to_owned(),
+            id: None,
+        }
+    }
+}
+
 /// A partition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct PartitionInfo {
@@ -61,6 +98,30 @@ impl PartitionInfo {
 }
 
 impl TopicDescription {
+    /// This topic, and no later one of its name.
+    #[must_use]
+    pub fn identity(&self) -> TopicIdentity {
+        TopicIdentity {
+            name: self.name.clone(),
+            id: self.id.clone(),
+        }
+    }
+
+    /// An error if it belongs to Kafka itself, unless that is meant. `option` says it.
+    ///
+    /// # Errors
+    /// What it is, and the option.
+    pub fn check_internal(&self, internal: InternalTopics, option: &str) -> Result<()> {
+        let is_internal = self.is_internal || self.name.starts_with("__");
+        match (is_internal, internal) {
+            (true, InternalTopics::Refused) => Err(AdminError::Input(format!(
+                "{} is a topic of Kafka itself, without which groups or transactions fail: {option} if it is meant",
+                self.name
+            ))),
+            _ => Ok(()),
+        }
+    }
+
     /// The largest number of replicas of a partition.
     #[must_use]
     pub fn replication(&self) -> usize {

@@ -54,6 +54,9 @@ pub struct CreateTopicRequest {
 pub struct GrowRequest {
     /// The new number of partitions.
     pub partitions: i32,
+    /// Also if it is a topic of Kafka itself.
+    #[serde(default)]
+    pub internal: bool,
     #[serde(default)]
     pub validate_only: bool,
 }
@@ -120,6 +123,9 @@ pub struct ResetRequest {
     #[serde(default)]
     pub topics: Vec<String>,
     pub to: ResetTarget,
+    /// Make the group if there is none of this name.
+    #[serde(default)]
+    pub new_group: bool,
     /// Only show what would be committed.
     #[serde(default)]
     pub validate_only: bool,

@@ -141,6 +141,7 @@ impl ClusterView<'_> {
             let name = topic.name.as_str();
             TopicRow {
                 name: topic.name.clone(),
+                id: topic.id.clone(),
                 is_internal: topic.is_internal,
                 partitions: count(|_| true),
                 replicas: u32::try_from(topic.replication()).unwrap_or(u32::MAX),

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tare_kafka::audit::DeliveryAudit;
-use tare_kafka_admin::admin::{Admin, AdminError, ItemResult, Mode, NewTopic, PartitionLayout};
+use tare_kafka_admin::admin::{
+    Admin, AdminError, ItemResult, Mode, NewTopic, PartitionLayout, TopicIdentity,
+};
 use tare_kafka_admin::client::{self, Address, ClientSettings, RetryBackoff};
 use tare_kafka_admin::reassignment::PartitionReassignment;
 use tare_record::agent::Acknowledged;
@@ -124,7 +126,7 @@ impl TopicAdministration for LocalTestBed {
         });
         if let Err(error) = known {
             // The first error is the one to report.
-            let _ = admin.delete_topics(&[&topic.topic]);
+            let _ = admin.delete_topics(&[TopicIdentity::named(&topic.topic)]);
             return Err(failed(error));
         }
         if self.placed.is_external(topic) {
@@ -218,7 +220,7 @@ fn delete(placed: &PlacedTestBed, topic: &PreparedTopic) -> Result<(), LabError>
         ))
     };
     let mut admin = Brokers::of(placed, topic)?.connect().map_err(failed)?;
-    let deleted = admin.delete_topics(&[&topic.topic]);
+    let deleted = admin.delete_topics(&[TopicIdentity::named(&topic.topic)]);
     deleted
         .and_then(|outcomes| ItemResult::all(&outcomes))
         .map_err(failed)

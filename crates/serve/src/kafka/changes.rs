@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tare_kafka_admin::admin::reassign::Throttles;
+use serde::Deserialize;
+use tare_kafka_admin::admin::reassign::{NewThrottle, Throttles};
 use tare_kafka_admin::admin::{
-    Admin, AdminError, Config, ConfigOp, ConfigSource, ItemResult, Mode, NewTopic, PartitionLayout,
-    ResetTo, Resource,
+    Admin, AdminError, Config, ConfigOp, ConfigSource, InternalTopics, ItemResult, Mode, NewGroup,
+    NewTopic, PartitionLayout, ResetTo, Resource, TopicDescription, TopicIdentity,
 };
 use tare_kafka_admin::api::{
     ConfigsRequest, CreateTopicRequest, ElectRequest, GrowRequest, ItemResults, PartitionsRequest,
@@ -30,6 +31,8 @@ const CONFIG_SEEN_MAX: Duration = Duration::from_secs(3);
 const FOLLOW_EVERY: Duration = Duration::from_secs(1);
 /// Longest pause between looks at moves, where the brokers do not answer.
 const FOLLOW_PAUSE_MAX: Duration = Duration::from_secs(30);
+/// Looks at moves without an answer of the brokers after which they are not followed any more: those of a day.
+const FOLLOW_FAILURES_MAX: u32 = 2900;
 /// Longest time that reading the newest records takes before the rest is left out.
 const RECORDS_WITHIN: Duration = Duration::from_secs(10);
 /// Partitions of a topic whose newest records are read.
@@ -68,12 +71,34 @@ pub fn create(watcher: &ClusterWatcher, request: CreateTopicRequest) -> Reply<It
     Ok(ItemResults { results })
 }
 
+/// What of a topic is deleted: `id=…&internal=true`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TopicDeletion {
+    /// The id that was shown. Default: whichever topic has the name now.
+    pub id: Option<String>,
+    /// Also if it is a topic of Kafka itself.
+    pub internal: bool,
+}
+
 /// Deletes a topic.
-pub fn delete_topic(watcher: &ClusterWatcher, name: &str) -> Reply<()> {
+pub fn delete_topic(watcher: &ClusterWatcher, name: &str, wanted: &TopicDeletion) -> Reply<()> {
     watcher.change(|admin| {
-        ItemResult::all(&admin.delete_topics(&[name])?)?;
+        let found = admin.topics_named(&[name])?;
+        let internal = InternalTopics::allowed_if(wanted.internal);
+        for topic in &found {
+            topic.check_internal(internal, "add ?internal=true")?;
+            if wanted.id.is_some() && wanted.id != topic.id {
+                return Err(AdminError::Input(format!(
+                    "topic {name} was deleted and made again meanwhile: look at the new one"
+                )));
+            }
+        }
+        let identities: Vec<TopicIdentity> = found.iter().map(TopicDescription::identity).collect();
+        ItemResult::all(&admin.delete_topics(&identities)?)?;
         let mut patience = RetryBackoff::of(SEEN_MAX);
-        while admin.topics()?.iter().any(|topic| topic.name == name) {
+        let is_it = |topic: &TopicDescription| identities.contains(&topic.identity());
+        while admin.topics()?.iter().any(is_it) {
             if !patience.wait() {
                 return Err(late(format!("topic {name} is still there")));
             }
@@ -86,6 +111,10 @@ pub fn delete_topic(watcher: &ClusterWatcher, name: &str) -> Reply<()> {
 pub fn grow(watcher: &ClusterWatcher, name: &str, request: &GrowRequest) -> Reply<()> {
     watcher.change(|admin| {
         let before = admin.topics_named(&[name])?;
+        let internal = InternalTopics::allowed_if(request.internal);
+        for topic in &before {
+            topic.check_internal(internal, "set internal")?;
+        }
         let before = before.iter().map(|topic| topic.partitions.len()).sum();
         admin.create_partitions(name, request.partitions, None, mode(request.validate_only))?;
         if request.validate_only {
@@ -216,8 +245,9 @@ pub fn reset(watcher: &ClusterWatcher, name: &str, request: &ResetRequest) -> Re
         ResetTarget::Offset { offset } => ResetTo::Offset(offset),
         ResetTarget::Shift { records } => ResetTo::ShiftBy(records),
     };
+    let new = NewGroup::made_if(request.new_group);
     let resets = watcher.change(|admin| {
-        admin.reset_group(name, &request.topics, to, mode(request.validate_only))
+        admin.reset_group(name, &request.topics, to, new, mode(request.validate_only))
     })?;
     Ok(ResetReply {
         resets,
@@ -319,38 +349,54 @@ pub fn begin(
             "a throttle of 0 bytes/s would copy nothing",
         ));
     }
-    let begun = watcher
-        .change(|admin| admin.reassign(&request.reassignments, request.throttle_bytes_per_s));
-    // Also where the answer was lost: they may have begun.
-    if request.throttle_bytes_per_s.is_some() {
-        let watcher = Arc::clone(watcher);
-        std::thread::Builder::new()
-            .name("reassignments".into())
-            .spawn(move || follow(&watcher))?;
-    }
+    let memory = &watcher.throttles;
+    let throttle = request.throttle_bytes_per_s;
+    let throttle = throttle.map(|bytes_per_s| NewThrottle {
+        bytes_per_s,
+        memory,
+    });
+    let begun = watcher.change(|admin| {
+        let begun = admin.reassign(&request.reassignments, throttle);
+        // Also where the answer was lost, since they may have begun; not where nothing was set.
+        let is_set = throttle.is_some() && admin.has_own_throttles(memory).unwrap_or(true);
+        if is_set && watcher.begin_following() {
+            let follower = Arc::clone(watcher);
+            let spawned = std::thread::Builder::new()
+                .name("reassignments".into())
+                .spawn(move || follow(&follower));
+            if spawned.is_err() {
+                watcher.end_following();
+            }
+        }
+        begun
+    });
     begun?;
     // That they cannot be read now does not mean that they have not begun.
     Ok(reassignments(watcher).unwrap_or_default())
 }
 
+/// Removes the throttles that were set here when nothing moves any more. A cluster has one thread that does this.
 fn follow(watcher: &ClusterWatcher) {
     let mut failures = 0;
-    // However long the brokers are away: the throttle is to go.
-    loop {
+    // However long the moves take, and a day without an answer of the brokers: the throttle is to go.
+    while failures < FOLLOW_FAILURES_MAX {
         std::thread::sleep((FOLLOW_EVERY * (failures + 1)).min(FOLLOW_PAUSE_MAX));
         let ended = watcher.with(|admin| {
             let is_over = admin.ongoing()?.is_empty();
             if is_over {
-                admin.unthrottle_own()?;
+                admin.unthrottle_own(&watcher.throttles)?;
+                // Within the turn of this cluster: what begins next is followed anew.
+                watcher.end_following();
             }
             Ok(is_over)
         });
         match ended {
             Ok(true) => return,
             Ok(false) => failures = 0,
-            Err(_) => failures = failures.saturating_add(1).min(1000),
+            Err(_) => failures += 1,
         }
     }
+    watcher.end_following();
 }
 
 /// Ongoing reassignments.
@@ -380,20 +426,16 @@ pub fn cancel(watcher: &ClusterWatcher, request: &PartitionsRequest) -> Reply<It
         }
         let results = admin.cancel_reassignments(&keys)?;
         if admin.ongoing()?.is_empty() {
-            admin.unthrottle_own()?;
+            admin.unthrottle_own(&watcher.throttles)?;
         }
         Ok(results)
     })?;
     Ok(ItemResults { results })
 }
 
-/// Removes throttles.
+/// Removes all throttles, those of others too: the page asks before, and shows them.
 pub fn unthrottle(watcher: &ClusterWatcher) -> Reply<Throttles> {
-    watcher.change(|admin| {
-        let throttles = admin.throttles()?;
-        admin.unthrottle(&throttles)?;
-        Ok(throttles)
-    })
+    watcher.change(|admin| admin.unthrottle_all(&watcher.throttles))
 }
 
 fn late(what: String) -> AdminError {

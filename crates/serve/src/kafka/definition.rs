@@ -19,6 +19,8 @@ use crate::places;
 
 /// File in the server's folder.
 const FILE: &str = "clusters.json";
+/// Folder in it with the throttles that were set here and not removed yet.
+const THROTTLES: &str = "kafka-throttles";
 /// Largest file of clusters.
 const BYTES_MAX: u64 = 1 << 20;
 /// Most clusters of this server, and most addresses of one.
@@ -34,6 +36,8 @@ pub struct Definitions {
     environment: Vec<String>,
     /// Folder of targets, which say what the metrics of brokers are called.
     pub targets: PathBuf,
+    /// Folder with the throttles that were set here.
+    pub throttles: PathBuf,
     writing: Mutex<()>,
 }
 
@@ -52,6 +56,7 @@ impl Definitions {
             files: options.files.clone(),
             environment: options.environment.clone(),
             targets: options.home.join("targets"),
+            throttles: own.join(THROTTLES),
             writing: Mutex::default(),
         }
     }

@@ -15,7 +15,7 @@ use tare_kafka_admin::api::{
 };
 use tare_kafka_admin::reading::ReadingScope;
 
-use super::changes;
+use super::changes::{self, TopicDeletion};
 use super::live::{self, LiveQuery};
 use super::watcher::{ClusterSnapshot, ClusterWatcher, gone};
 use crate::body::json;
@@ -37,7 +37,7 @@ routes! {
     get "/kafka/clusters/{cluster}/topics" (Nothing => 200 shape("TopicList")) topic_list: "Topics";
     post "/kafka/clusters/{cluster}/topics" (shape("CreateTopicRequest") => 201 shape("ItemResults")) topic_create: "Create a topic; returns when it is in sync";
     get "/kafka/clusters/{cluster}/topics/{topic}" (Nothing => 200 shape("TopicDetail")) topic_detail: "A topic with its configuration";
-    delete "/kafka/clusters/{cluster}/topics/{topic}" (Nothing => 204 Nothing) topic_delete: "Delete a topic with its records";
+    delete "/kafka/clusters/{cluster}/topics/{topic}" (Nothing => 204 Nothing) topic_delete: "Delete a topic with its records: `?id=ID` the one with this id only, `?internal=true` also one of Kafka itself";
     post "/kafka/clusters/{cluster}/topics/{topic}/partitions" (shape("GrowRequest") => 204 Nothing) topic_grow: "Add partitions";
     post "/kafka/clusters/{cluster}/topics/{topic}/configs" (shape("ConfigsRequest") => 204 Nothing) topic_configs: "Change the configuration of a topic";
     get "/kafka/clusters/{cluster}/topics/{topic}/records" (Nothing => 200 shape("RecordPage")) topic_records: "The newest records: `?partition=N&count=20`";
@@ -53,7 +53,7 @@ routes! {
     post "/kafka/clusters/{cluster}/reassignments" (shape("ReassignmentRequest") => 201 shape("ReassignmentList")) reassign: "Begin the reassignments of a plan";
     post "/kafka/clusters/{cluster}/reassignments/plan" (shape("ReassignmentPlanRequest") => 200 shape("ReassignmentPreview")) reassignment_plan: "Plan reassignments; changes nothing";
     post "/kafka/clusters/{cluster}/reassignments/cancel" (shape("PartitionsRequest") => 200 shape("ItemResults")) reassignment_cancel: "Cancel reassignments";
-    post "/kafka/clusters/{cluster}/reassignments/unthrottle" (Nothing => 200 shape("Throttles")) unthrottle: "Remove throttles";
+    post "/kafka/clusters/{cluster}/reassignments/unthrottle" (Nothing => 200 shape("Throttles")) unthrottle: "Remove all throttles, those of others too";
     post "/kafka/clusters/{cluster}/elect" (shape("ElectRequest") => 200 shape("ItemResults")) elect: "Elect preferred leaders";
     post "/kafka/clusters/{cluster}/verify" (shape("VerifyRequest") => 201 shape("VerifyJob")) verify_start: "Compare the replicas of partitions";
     get "/kafka/clusters/{cluster}/verify/{job}" (Nothing => 200 shape("VerifyJob")) verify_state: "A comparison";
@@ -189,9 +189,11 @@ async fn topic_detail(
 async fn topic_delete(
     State(server): State<Shared>,
     Path((cluster, name)): NamedPart,
+    uri: Uri,
 ) -> Reply<StatusCode> {
+    let wanted: TopicDeletion = query(&uri)?;
     changing(server, cluster, move |watcher, _| {
-        changes::delete_topic(watcher, &name)
+        changes::delete_topic(watcher, &name, &wanted)
     })
     .await?;
     Ok(StatusCode::NO_CONTENT)

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tare_export::metrics;
+use tare_kafka_admin::admin::reassign::ThrottleMemory;
 use tare_kafka_admin::admin::{Admin, AdminError};
 use tare_kafka_admin::api::{
     ClusterEntry, ClusterOrigin, ClusterOverview, ClusterProblem, MetricsLive,
@@ -18,6 +20,7 @@ use tare_lab::targets::Targets;
 use tare_record::text::word_of;
 use tokio::sync::watch;
 
+use super::definition::Definitions;
 use super::{TARGET, refusal, test_beds};
 use crate::error::{Refusal, Reply};
 
@@ -92,6 +95,10 @@ pub type SnapshotState = Option<Result<ClusterSnapshot, ClusterProblem>>;
 pub struct ClusterWatcher {
     pub entry: ClusterEntry,
     targets: PathBuf,
+    /// Where throttles that are set here are noted.
+    pub throttles: ThrottleMemory,
+    /// Whether a thread follows reassignments, to remove their throttle.
+    is_following: AtomicBool,
     reader: Mutex<Reader>,
     metrics: Mutex<Option<Metrics>>,
     changer: Mutex<Option<Admin>>,
@@ -126,10 +133,12 @@ struct Subscriptions {
 }
 
 impl ClusterWatcher {
-    pub fn new(entry: ClusterEntry, targets: &Path) -> ClusterWatcher {
+    pub fn new(entry: ClusterEntry, definitions: &Definitions) -> ClusterWatcher {
         ClusterWatcher {
             entry,
-            targets: targets.to_owned(),
+            targets: definitions.targets.clone(),
+            throttles: ThrottleMemory::new(definitions.throttles.clone()),
+            is_following: AtomicBool::new(false),
             reader: Mutex::default(),
             metrics: Mutex::default(),
             changer: Mutex::default(),
@@ -137,6 +146,15 @@ impl ClusterWatcher {
             state: watch::Sender::new(None),
             woken: Condvar::new(),
         }
+    }
+
+    /// Whether nobody follows reassignments yet: who asked does from now on.
+    pub fn begin_following(&self) -> bool {
+        !self.is_following.swap(true, Ordering::SeqCst)
+    }
+
+    pub fn end_following(&self) {
+        self.is_following.store(false, Ordering::SeqCst);
     }
 
     fn connect(&self, timeout: Duration) -> Result<Admin, AdminError> {

@@ -192,7 +192,12 @@ fn a_topic_is_created_written_grown_configured_and_deleted_and_kcat_sees_the_sam
         "default"
     );
 
-    let deleted = server.ask("DELETE", &path, None);
+    // Not one that was made again after the page showed it.
+    let stale = format!("{path}?id=AAAAAAAAAAAAAAAAAAAAAA");
+    let refused = server.ask("DELETE", &stale, None);
+    assert_eq!(refused.status, 422, "{}", refused.text());
+    let id = topic["id"].as_str().unwrap();
+    let deleted = server.ask("DELETE", &format!("{path}?id={id}"), None);
     assert_eq!(deleted.status, 204, "{}", deleted.text());
     assert_eq!(server.ask("GET", &path, None).status, 404);
 }
@@ -245,6 +250,25 @@ fn the_lag_of_a_foreign_group_is_seen_and_reset() {
         all.iter()
             .any(|group| group["name"] == "slow/group" && group["state"] == "Empty")
     });
+    // A mistyped name makes no group; what of Kafka itself is there now is not deleted by the way.
+    let wanted = json!({ "to": { "kind": "earliest" }, "topics": ["read"] });
+    let typo = server.ask("POST", &format!("{AT}/groups/slow/reset"), Some(&wanted));
+    assert_eq!(typo.status, 422, "{}", typo.text());
+    assert_eq!(
+        server.ask("GET", &format!("{AT}/groups/slow"), None).status,
+        404
+    );
+    let of_kafka = format!("{AT}/topics/__consumer_offsets");
+    let refused = server.ask("DELETE", &of_kafka, None);
+    assert_eq!(refused.status, 422, "{}", refused.text());
+    assert!(
+        refused.text().contains("internal=true"),
+        "{}",
+        refused.text()
+    );
+    let grow = json!({ "partitions": 99 });
+    let refused = server.ask("POST", &format!("{of_kafka}/partitions"), Some(&grow));
+    assert_eq!(refused.status, 422, "{}", refused.text());
     let preview = json!({ "to": { "kind": "shift", "records": -50 }, "validate_only": true });
     let preview = server.post(&format!("{group}/reset"), &preview);
     assert_eq!(preview["applied"], false);
@@ -449,4 +473,51 @@ fn a_cluster_is_defined_within_bounds_only_and_its_secrets_stay_where_they_are()
         status == 409
     });
     assert_eq!(last, Some(199));
+}
+
+/// Threads of a process that follow reassignments.
+fn followers(server: u32) -> usize {
+    let threads = std::fs::read_dir(format!("/proc/{server}/task")).unwrap();
+    let names =
+        threads.filter_map(|thread| std::fs::read_to_string(thread.ok()?.path().join("comm")).ok());
+    names.filter(|name| name.trim() == "reassignments").count()
+}
+
+#[test]
+fn a_refused_reassignment_leaves_the_throttles_of_others_and_no_thread() {
+    let cluster = cluster();
+    let (_place, server) = server(&cluster);
+    let wanted = json!({ "name": "theirs", "assignment": [[1, 2]] });
+    server.post(&format!("{AT}/topics"), &wanted);
+    let rate = json!({ "set": { "leader.replication.throttled.rate": "5000000" } });
+    server.post(&format!("{AT}/brokers/1/configs"), &rate);
+    let replicas = json!({ "set": { "leader.replication.throttled.replicas": "0:1" } });
+    server.post(&format!("{AT}/topics/theirs/configs"), &replicas);
+    let moves = format!("{AT}/reassignments");
+    let is_set = |moves: &Value| {
+        moves["throttles"]["brokers"]["1"] == 5_000_000
+            && moves["throttles"]["topics"]["theirs"]["leader_replicas"] == json!(["0:1"])
+    };
+    server.until(&moves, is_set);
+    let plan = server.post(
+        &format!("{moves}/plan"),
+        &json!({ "topics": ["theirs"], "drain": [2] }),
+    );
+    let begun =
+        json!({ "reassignments": plan["plan"]["reassignments"], "throttle_bytes_per_s": 200_000 });
+    for _ in 0..3 {
+        let refused = server.ask("POST", &moves, Some(&begun));
+        assert_eq!(refused.status, 422, "{}", refused.text());
+    }
+    // Nothing follows, so nothing is removed later either.
+    assert_eq!(followers(server.pid()), 0);
+    assert!(is_set(&server.get(&moves)));
+    server.post(&format!("{moves}/unthrottle"), &json!({}));
+    server.until(&moves, |moves| {
+        moves["throttles"]["brokers"]
+            .as_object()
+            .unwrap()
+            .is_empty()
+            && moves["throttles"]["topics"].as_object().unwrap().is_empty()
+    });
 }

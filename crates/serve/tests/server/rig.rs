@@ -91,6 +91,11 @@ impl Server {
         server
     }
 
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
     /// A request as scripts make it.
     pub fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Answer {
         let body = body.map(Value::to_string).unwrap_or_default();

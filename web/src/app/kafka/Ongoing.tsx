@@ -77,7 +77,7 @@ export function Ongoing({ cluster, list, mayEdit, reload }: { cluster: string; l
       )}
       {asking === "throttles" && (
         <Confirm title="Remove all throttles?" yes="Remove" onYes={yes} onNo={() => ask(null)} action={action}>
-          <p>{reassignments.length > 0 ? `${plural(reassignments.length, "partition")} are being reassigned: they then take all the network and disk that they can.` : "No partition is being reassigned: replicas that fall behind catch up without a limit again."}</p>
+          <p>Also those that others have set: operators, Cruise Control. {reassignments.length > 0 ? `${plural(reassignments.length, "partition")} are being reassigned: they then take all the network and disk that they can.` : "No partition is being reassigned: replicas that fall behind catch up without a limit again."}</p>
         </Confirm>
       )}
       {asking !== null && asking !== "throttles" && (

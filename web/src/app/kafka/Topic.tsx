@@ -14,7 +14,7 @@ import { Records } from "./Records";
 import { Verify } from "./Verify";
 import { VirtualTable, type Column } from "../VirtualTable";
 import { Elect, Field, Replicas, TypeName, later, perSecond, type Cluster } from "./parts";
-import { apiOf, chosenTopics, loadAt, pageAt } from "./route";
+import { apiOf, chosenTopics, deletionOf, loadAt, pageAt } from "./route";
 import type { Order } from "../rows";
 
 function isPreferred(partition: PartitionRow): boolean {
@@ -119,7 +119,7 @@ function Delete({ cluster, detail, cancel }: { cluster: string; detail: TopicDet
   const known = partitions.map(records);
   const total = known.includes(null) ? null : known.reduce<number>((sum, one) => sum + (one ?? 0), 0);
   const yes = async () => {
-    await remove(apiOf(cluster, "topics", detail.name));
+    await remove(deletionOf(cluster, detail));
     go(pageAt(cluster, "topics"));
   };
   return (

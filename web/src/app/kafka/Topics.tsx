@@ -12,7 +12,7 @@ import { plural, searched, size } from "../words";
 import { CreateTopic } from "./CreateTopic";
 import { VirtualTable, type Column } from "../VirtualTable";
 import { Elect, Tick, TypeName, duration, later, perSecond, type Cluster } from "./parts";
-import { apiOf, chosenTopics, pageAt } from "./route";
+import { apiOf, chosenTopics, deletionOf, pageAt } from "./route";
 import type { Order } from "../rows";
 
 /** What the reader looks for; it stays while other pages are shown. */
@@ -53,7 +53,7 @@ function Delete({ cluster, topics, done, cancel }: { cluster: string; topics: re
   const records = topics.reduce((sum, topic) => sum + (topic.records ?? 0), 0);
   const yes = async () => {
     for (const topic of topics.slice(deleted)) {
-      await remove(apiOf(cluster, "topics", topic.name));
+      await remove(deletionOf(cluster, topic));
       setDeleted((before) => before + 1);
     }
     done();

@@ -33,6 +33,12 @@ export function apiOf(cluster: string, ...parts: (string | number)[]): string {
   return `kafka/clusters${at(cluster, ...parts)}`;
 }
 
+/** The address by which a topic is deleted: as it was shown, not one that was made again with its name. */
+export function deletionOf(cluster: string, topic: { name: string; id?: string | null }): string {
+  const at = apiOf(cluster, "topics", topic.name);
+  return topic.id == null ? at : `${at}?id=${encodeURIComponent(topic.id)}`;
+}
+
 /** What a page wants to hear of besides the overview. */
 export function eventsOf(page: Page): string {
   switch (page.page) {

@@ -1,6 +1,8 @@
 //! `tare kafka groups`: consumer groups, their members and lag; deletion, and reset of offsets.
 
-use tare_kafka_admin::admin::{Admin, GroupDescription, GroupLag, GroupListing, Mode, ResetTo};
+use tare_kafka_admin::admin::{
+    Admin, GroupDescription, GroupLag, GroupListing, Mode, NewGroup, ResetTo,
+};
 
 use crate::exit::bad_input;
 use crate::screen::{print, say};
@@ -55,6 +57,9 @@ struct ResetArgs {
     topics: Vec<String>,
     #[command(flatten)]
     to: ToArgs,
+    /// Make the group if there is none of this name.
+    #[arg(long)]
+    new_group: bool,
     /// Show the new offsets; change nothing.
     #[arg(long)]
     dry_run: bool,
@@ -209,7 +214,8 @@ fn reset(admin: &mut Admin, args: &ResetArgs, common: &CommonArgs) -> anyhow::Re
             Mode::Apply
         }
     };
-    let resets = admin.reset_group(&args.name, &args.topics, to, mode)?;
+    let new = NewGroup::made_if(args.new_group);
+    let resets = admin.reset_group(&args.name, &args.topics, to, new, mode)?;
     common.show(&resets, |resets| {
         let rows = resets.iter().map(|one| {
             vec![

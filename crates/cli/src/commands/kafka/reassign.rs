@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tare_kafka_admin::admin::Admin;
-use tare_kafka_admin::admin::reassign::OngoingReassignment;
+use tare_kafka_admin::admin::reassign::{
+    NewThrottle, OngoingReassignment, ThrottleMemory, Throttles,
+};
 use tare_kafka_admin::reassignment::{self, ReassignmentPlan};
 use tare_record::files::read_user_file;
 use tare_record::units::Size;
@@ -16,9 +18,9 @@ use crate::screen::{is_closed, print, print_event, say};
 use crate::signals::Interruption;
 use crate::values::{MISSING, bytes, counted};
 
-use super::CommonArgs;
 use super::json_schema::Reassignments;
 use super::output::{list, partition, table};
+use super::{CommonArgs, clusters_file};
 
 /// Most moves that are printed; the file has all.
 const SHOWN_MAX: usize = 40;
@@ -46,7 +48,7 @@ enum Action {
     Run(RunArgs),
     /// Show ongoing reassignments, and throttles.
     Show,
-    /// Follow ongoing reassignments to their end, then remove throttles.
+    /// Follow ongoing reassignments to their end; with --yes, then remove the throttles that Tare has set.
     Watch,
     /// Cancel ongoing reassignments: replicas return to their former brokers.
     Cancel {
@@ -54,8 +56,12 @@ enum Action {
         #[arg(long, value_name = "TOPIC:NUMBER")]
         partition: Vec<String>,
     },
-    /// Remove throttles left by earlier reassignments.
-    Unthrottle,
+    /// Remove the throttles that Tare has set.
+    Unthrottle {
+        /// Those of others too.
+        #[arg(long)]
+        all: bool,
+    },
 }
 
 /// What to plan.
@@ -95,15 +101,35 @@ struct RunArgs {
     watch: bool,
 }
 
+/// What `watch` does with the throttles that Tare has set when nothing moves any more.
+#[derive(Debug, Clone, Copy)]
+enum AtEnd {
+    Unthrottle,
+    SayThrottles,
+}
+
+/// Where the throttles that the commands set are noted: beside the file of named clusters.
+fn memory() -> anyhow::Result<ThrottleMemory> {
+    Ok(ThrottleMemory::new(
+        clusters_file()?.with_file_name("kafka-throttles"),
+    ))
+}
+
 /// Runs the subcommand.
 pub fn run(admin: &mut Admin, args: &Args, common: &CommonArgs) -> anyhow::Result<Exit> {
     match &args.action {
         Action::Plan(args) => plan(admin, args, common)?,
         Action::Run(args) => return begin(admin, args, common),
         Action::Show => show(admin, common)?,
-        Action::Watch => return watch(admin, common),
+        Action::Watch => {
+            let at_end = match common.yes {
+                true => AtEnd::Unthrottle,
+                false => AtEnd::SayThrottles,
+            };
+            return watch(admin, at_end, common);
+        }
         Action::Cancel { partition } => cancel(admin, partition, common)?,
-        Action::Unthrottle => unthrottle(admin, common)?,
+        Action::Unthrottle { all } => unthrottle(admin, *all, common)?,
     }
     Ok(Exit::Done)
 }
@@ -221,18 +247,25 @@ fn begin(admin: &mut Admin, args: &RunArgs, common: &CommonArgs) -> anyhow::Resu
     let partitions = counted(plan.reassignments.len(), "partition");
     let copied = counted(plan.replicas_to_copy, "replica");
     common.confirm(&format!("move {partitions}, {copied} copied"))?;
-    admin.reassign(&plan.reassignments, limit)?;
+    let memory = limit.map(|_| memory()).transpose()?;
+    let throttle = limit
+        .zip(memory.as_ref())
+        .map(|(bytes_per_s, memory)| NewThrottle {
+            bytes_per_s,
+            memory,
+        });
+    admin.reassign(&plan.reassignments, throttle)?;
     if args.watch {
-        return watch(admin, common);
+        return watch(admin, AtEnd::Unthrottle, common);
     }
     common.show(&plan, |_| {
         let then = match limit {
-            None => "",
-            Some(_) => " and removes the throttle at the end",
+            None => "`tare kafka reassign watch` follows them",
+            Some(_) => {
+                "`tare kafka reassign watch --yes` follows them and removes the throttle at the end"
+            }
         };
-        print(&format!(
-            "reassigning {partitions}; `tare kafka reassign watch` follows them{then}\n"
-        ))
+        print(&format!("reassigning {partitions}; {then}\n"))
     })?;
     Ok(Exit::Done)
 }
@@ -264,7 +297,9 @@ fn show(admin: &mut Admin, common: &CommonArgs) -> anyhow::Result<()> {
             print(&format!("broker {broker} copies at most {rate}/s\n"))?;
         }
         match moving.is_empty() && !throttles.is_empty() {
-            true => print("throttles are left; `tare kafka reassign unthrottle` removes them\n"),
+            true => print(
+                "throttles are left: `tare kafka reassign unthrottle` removes those that Tare has set, with --all those of others too\n",
+            ),
             false => Ok(()),
         }
     })
@@ -294,39 +329,77 @@ fn cancel(admin: &mut Admin, partitions: &[String], common: &CommonArgs) -> anyh
     };
     if keys.is_empty() {
         print("nothing is moving\n")?;
-        return Ok(admin.unthrottle_own().map(drop)?);
+        say_throttles(&admin.own_throttles(&memory()?)?);
+        return Ok(());
     }
     let partitions = counted(keys.len(), "partition");
-    common.confirm(&format!("cancel the reassignment of {partitions}"))?;
+    common.confirm(&format!(
+        "cancel the reassignment of {partitions}, and remove the throttles that Tare has set if nothing else moves"
+    ))?;
     let outcomes = admin.cancel_reassignments(&keys)?;
     if admin.reassignments()?.is_empty() {
-        admin.unthrottle_own()?;
+        admin.unthrottle_own(&memory()?)?;
     }
     common.show_outcomes(&outcomes, "cancelled")
 }
 
-fn unthrottle(admin: &mut Admin, common: &CommonArgs) -> anyhow::Result<()> {
-    let throttles = admin.throttles()?;
-    let moving = admin.reassignments()?;
-    if !moving.is_empty() && !throttles.is_empty() {
-        let are = match moving.len() {
-            1 => "is",
-            _ => "are",
-        };
-        let partitions = counted(moving.len(), "partition");
-        common.confirm(&format!(
-            "remove throttles while {partitions} {are} still moving"
-        ))?;
+/// Says that throttles are left which Tare has set.
+fn say_throttles(own: &Throttles) {
+    if !own.is_empty() {
+        say("throttles that Tare has set are left: `tare kafka reassign unthrottle` removes them");
     }
-    admin.unthrottle(&throttles)?;
-    common.show(&throttles, |throttles| match throttles.is_empty() {
-        true => print("there are no throttles\n"),
+}
+
+fn unthrottle(admin: &mut Admin, all: bool, common: &CommonArgs) -> anyhow::Result<()> {
+    let memory = memory()?;
+    let set = admin.throttles()?;
+    let throttles = match all {
+        true => set.clone(),
+        false => admin.own_throttles(&memory)?,
+    };
+    let moving = admin.reassignments()?;
+    let whose = match all {
+        true => "all throttles, also those that others have set",
+        false => "the throttles that Tare has set",
+    };
+    if !throttles.is_empty() && (all || !moving.is_empty()) {
+        let meanwhile = match moving.len() {
+            0 => String::new(),
+            1 => String::from(" while 1 partition is still moving"),
+            _ => format!(
+                " while {} are still moving",
+                counted(moving.len(), "partition")
+            ),
+        };
+        common.confirm(&format!("remove {whose}{meanwhile}"))?;
+    }
+    let removed = match all {
+        true => admin.unthrottle_all(&memory)?,
+        false => admin.unthrottle_own(&memory)?,
+    };
+    let is_left = set
+        .brokers
+        .keys()
+        .any(|id| !removed.brokers.contains_key(id))
+        || set
+            .topics
+            .keys()
+            .any(|name| !removed.topics.contains_key(name));
+    common.show(&removed, |removed| match removed.is_empty() {
+        true if all => print("there are no throttles\n"),
+        true => print("there are no throttles that Tare has set\n"),
         false => print("replication throttles removed\n"),
-    })
+    })?;
+    if is_left && !all {
+        say(
+            "throttles of others are left: `tare kafka reassign unthrottle --all` removes them too",
+        );
+    }
+    Ok(())
 }
 
 /// Follows the reassignments; Ctrl-C ends the watching only.
-fn watch(admin: &mut Admin, common: &CommonArgs) -> anyhow::Result<Exit> {
+fn watch(admin: &mut Admin, at_end: AtEnd, common: &CommonArgs) -> anyhow::Result<Exit> {
     let interruption = Interruption::listen()?;
     let mut last = None;
     loop {
@@ -351,15 +424,21 @@ fn watch(admin: &mut Admin, common: &CommonArgs) -> anyhow::Result<Exit> {
         }
         if interruption.is_requested() || is_closed() {
             say(
-                "the reassignment goes on: `tare kafka reassign watch` follows it again and removes throttles at the end, `tare kafka reassign cancel` cancels it",
+                "the reassignment goes on: `tare kafka reassign watch --yes` follows it again and removes its throttle at the end, `tare kafka reassign cancel` cancels it",
             );
             return Ok(Exit::of_cut(interruption.signal()));
         }
         std::thread::sleep(PAUSE);
     }
-    let throttles = admin.unthrottle_own()?;
-    if !common.json && !throttles.is_empty() {
-        print("replication throttles removed\n")?;
+    let memory = memory()?;
+    match at_end {
+        AtEnd::SayThrottles => say_throttles(&admin.own_throttles(&memory)?),
+        AtEnd::Unthrottle => {
+            let throttles = admin.unthrottle_own(&memory)?;
+            if !common.json && !throttles.is_empty() {
+                print("replication throttles removed\n")?;
+            }
+        }
     }
     Ok(Exit::Done)
 }

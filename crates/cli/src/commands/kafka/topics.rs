@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tare_kafka_admin::admin::{
-    Admin, ConfigSource, ItemResult, Mode, NewTopic, PartitionLayout, Resource, TopicDescription,
+    Admin, ConfigSource, InternalTopics, ItemResult, Mode, NewTopic, PartitionLayout, Resource,
+    TopicDescription, TopicIdentity,
 };
 
 use crate::exit::bad_input;
@@ -57,12 +58,18 @@ enum Action {
         /// Replica assignment of the new partitions: brokers of each, `1:2,2:3`, the preferred leader first.
         #[arg(long, value_name = "LISTS")]
         assignment: Option<String>,
+        /// Also if it is a topic of Kafka itself.
+        #[arg(long)]
+        internal: bool,
     },
     /// Delete topics with all their records.
     Delete {
         /// Topic names.
         #[arg(required = true, value_name = "TOPIC")]
         names: Vec<String>,
+        /// Also topics of Kafka itself, such as `__consumer_offsets`.
+        #[arg(long)]
+        internal: bool,
     },
     /// Show or change the configuration of a topic (as `tare kafka configs topic NAME`).
     Config {
@@ -118,7 +125,9 @@ pub fn run(admin: &mut Admin, args: &Args, common: &CommonArgs) -> anyhow::Resul
             topic,
             partitions,
             assignment,
+            internal,
         } => {
+            check_internal(&admin.topics_named(&[topic])?, *internal)?;
             let placed = assignment.as_deref().map(lists).transpose()?;
             admin.create_partitions(topic, *partitions, placed.as_deref(), Mode::Apply)?;
             let done = ItemResult {
@@ -127,20 +136,32 @@ pub fn run(admin: &mut Admin, args: &Args, common: &CommonArgs) -> anyhow::Resul
             };
             common.show_outcomes(&[done], &format!("has {partitions} partitions now"))
         }
-        Action::Delete { names } => {
+        Action::Delete { names, internal } => {
             let topics = admin.topics_named(names)?;
+            check_internal(&topics, *internal)?;
             let partitions: usize = topics.iter().map(|topic| topic.partitions.len()).sum();
             common.confirm(&format!(
                 "delete {} with {} and all records",
                 names.join(", "),
                 counted(partitions, "partition")
             ))?;
-            common.show_outcomes(&admin.delete_topics(names)?, "deleted")
+            let topics: Vec<TopicIdentity> =
+                topics.iter().map(TopicDescription::identity).collect();
+            common.show_outcomes(&admin.delete_topics(&topics)?, "deleted")
         }
         Action::Config { topic, change } => {
             configs::show_or_change(admin, &Resource::Topic(topic.clone()), change, common)
         }
     }
+}
+
+/// Refuses topics of Kafka itself, unless `--internal` says that they are meant.
+fn check_internal(topics: &[TopicDescription], internal: bool) -> anyhow::Result<()> {
+    let internal = InternalTopics::allowed_if(internal);
+    let mut checked = topics
+        .iter()
+        .map(|one| one.check_internal(internal, "add --internal"));
+    Ok(checked.try_for_each(|one| one)?)
 }
 
 fn leaderless(topic: &TopicDescription) -> usize {

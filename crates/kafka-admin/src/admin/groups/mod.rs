@@ -13,7 +13,7 @@ use super::{Admin, group_id, str_bytes};
 
 pub use describe::{GroupDescription, GroupMember};
 pub use lag::{GroupLag, PartitionLag};
-pub use reset::{Reset, ResetTo};
+pub use reset::{NewGroup, Reset, ResetTo};
 
 /// A group in a list.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]

@@ -32,6 +32,24 @@ pub enum ResetTo {
     ShiftBy(i64),
 }
 
+/// Whether a reset may make a group, which the name of none does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NewGroup {
+    Refused,
+    Made,
+}
+
+impl NewGroup {
+    /// By an option of its own.
+    #[must_use]
+    pub fn made_if(is_made: bool) -> NewGroup {
+        match is_made {
+            true => NewGroup::Made,
+            false => NewGroup::Refused,
+        }
+    }
+}
+
 /// A partition's move.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Reset {
@@ -46,20 +64,21 @@ pub struct Reset {
 }
 
 impl Admin {
-    /// Resets a group's offsets on these topics, or on all that it has committed; creates the group if it does not exist.
+    /// Resets a group's offsets on these topics, or on all that it has committed.
     ///
     /// Offsets outside the log are clamped to its start or end.
     ///
     /// # Errors
-    /// If the group has members, or a topic does not exist.
+    /// If the group has members or does not exist, or a topic does not exist.
     pub fn reset_group(
         &mut self,
         name: &str,
         topics: &[String],
         to: ResetTo,
+        new: NewGroup,
         mode: Mode,
     ) -> Result<Vec<Reset>> {
-        self.refuse_if_active(name)?;
+        self.refuse_if_active(name, new)?;
         let committed = self.committed(name)?;
         let mut names: Vec<String> = match topics {
             [] => committed.keys().map(|(topic, _)| topic.clone()).collect(),
@@ -85,7 +104,7 @@ impl Admin {
     }
 
     /// For an OffsetCommit from outside a non-empty group, the coordinator reports no more than "unknown member": check first.
-    fn refuse_if_active(&mut self, name: &str) -> Result<()> {
+    fn refuse_if_active(&mut self, name: &str, new: NewGroup) -> Result<()> {
         match self.group(name) {
             Ok(group) if group.members.is_empty() => Ok(()),
             Ok(group) => Err(AdminError::Input(format!(
@@ -94,11 +113,16 @@ impl Admin {
                 group.members[0].client_id,
                 group.members[0].host
             ))),
-            // The commit will create it.
             Err(AdminError::Refused { error, .. })
                 if error.error() == Some(kafka_protocol::ResponseError::GroupIdNotFound) =>
             {
-                Ok(())
+                match new {
+                    // The commit will create it.
+                    NewGroup::Made => Ok(()),
+                    NewGroup::Refused => Err(AdminError::Input(format!(
+                        "there is no group {name}, and a reset would make it: `tare kafka groups list` shows what there is; if a new one is meant, add --new-group (in the API: new_group)"
+                    ))),
+                }
             }
             Err(error) => Err(error),
         }

@@ -1,5 +1,6 @@
 //! Partition reassignment: start from a plan, throttle, show progress, cancel.
 
+mod memory;
 mod throttle;
 
 use std::collections::BTreeMap;
@@ -19,7 +20,8 @@ use super::error::{AdminError, ItemResult, Result, check};
 use super::offsets::Key;
 use super::{Admin, broker_ids, by_topic, ids};
 
-pub use throttle::Throttles;
+pub use memory::ThrottleMemory;
+pub use throttle::{NewThrottle, Throttles};
 
 /// A partition on its way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -59,6 +61,15 @@ impl Admin {
         Ok(sites)
     }
 
+    /// The cluster's own name for itself; old brokers have none.
+    pub(super) fn cluster_id(&mut self) -> Result<String> {
+        let answer = self.cluster.metadata(Some(Vec::new()))?;
+        Ok(answer
+            .cluster_id
+            .map(|id| id.to_string())
+            .unwrap_or_default())
+    }
+
     /// Current replica assignments of topics: the input of a plan.
     ///
     /// # Errors
@@ -82,23 +93,30 @@ impl Admin {
         Ok(placed)
     }
 
-    /// Starts reassignments. With a limit, in bytes per second on each broker, replication is throttled until
-    /// [`Admin::unthrottle`].
+    /// Starts reassignments. With a throttle on each broker, it stays until [`Admin::unthrottle_own`].
     ///
     /// # Errors
     /// If a partition is no longer where the plan says, a throttle is set already, or the cluster refuses; nothing moves then.
-    pub fn reassign(&mut self, moves: &[PartitionReassignment], limit: Option<u64>) -> Result<()> {
+    pub fn reassign(
+        &mut self,
+        moves: &[PartitionReassignment],
+        throttle: Option<NewThrottle<'_>>,
+    ) -> Result<()> {
         self.refuse_if_stale(moves)?;
-        let mut throttles = Throttles::of(moves, limit);
+        let mut throttles = Throttles::of(moves, throttle.map(|throttle| throttle.bytes_per_s));
         if let Some(throttles) = &mut throttles {
             // A broker that is down copies nothing and accepts no configuration.
             let sites = self.sites()?;
             let is_alive = |id: &i32| sites.iter().any(|site| site.broker == *id);
             throttles.brokers.retain(|id, _| is_alive(id));
         }
-        if let Some(throttles) = &throttles {
-            self.throttle(throttles)?;
-        }
+        let set = match (throttles, throttle) {
+            (Some(throttles), Some(NewThrottle { memory, .. })) => {
+                self.throttle(&throttles, memory)?;
+                Some(memory)
+            }
+            _ => None,
+        };
         let targets = moves
             .iter()
             .map(|one| ((one.topic.clone(), one.partition), Some(&one.to[..])));
@@ -113,10 +131,10 @@ impl Admin {
                 .map(|one| (one.topic.clone(), one.partition))
                 .collect();
             let _ = self.cancel_reassignments(&keys);
-            if let Some(throttles) = &throttles
+            if let Some(memory) = set
                 && self.ongoing()?.is_empty()
             {
-                self.unthrottle(throttles)?;
+                self.unthrottle_own(memory)?;
             }
         }
         done

@@ -4,10 +4,12 @@
 //! `partition:broker`).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+use super::memory::ThrottleMemory;
 use crate::admin::Admin;
 use crate::admin::change::Mode;
 use crate::admin::configs::{Config, ConfigOp, ConfigSource, Resource};
@@ -22,7 +24,7 @@ const LEADER_REPLICAS: &str = "leader.replication.throttled.replicas";
 const FOLLOWER_REPLICAS: &str = "follower.replication.throttled.replicas";
 
 /// Limits that are set, or to be.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Throttles {
     /// Bytes a second, by broker.
     pub brokers: BTreeMap<i32, u64>,
@@ -31,12 +33,29 @@ pub struct Throttles {
 }
 
 /// Replicas of a topic that a limit counts for: `partition:broker`, or `*`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Throttled {
     /// Those copied from.
     pub leader_replicas: Vec<String>,
     /// Those copied to.
     pub follower_replicas: Vec<String>,
+}
+
+/// A throttle to set, and where it is noted that Tare has set it.
+#[derive(Debug, Clone, Copy)]
+pub struct NewThrottle<'a> {
+    pub bytes_per_s: u64,
+    pub memory: &'a ThrottleMemory,
+}
+
+/// What of the throttles that Tare has set is left.
+struct OwnThrottles {
+    /// Those that still have the value that was set.
+    left: Throttles,
+    /// Their keys, and those of which the cluster tells no value, perhaps not yet.
+    changes: Vec<(Resource, Vec<ConfigOp>)>,
+    /// Files that are not needed after these changes.
+    files: Vec<PathBuf>,
 }
 
 impl Throttles {
@@ -126,11 +145,18 @@ impl Admin {
     }
 
     /// Sets throttles, all or none; refuses if there are any already, which belong to another reassignment.
-    pub(super) fn throttle(&mut self, throttles: &Throttles) -> Result<()> {
+    pub(super) fn throttle(
+        &mut self,
+        throttles: &Throttles,
+        memory: &ThrottleMemory,
+    ) -> Result<()> {
         self.refuse_if_throttled(throttles)?;
+        // Before: whoever is killed in between has set it.
+        let file = memory.keep(&self.cluster_id()?, throttles)?;
         let done = self.set_throttles(throttles);
         if done.is_err() {
             self.unthrottle(throttles)?;
+            memory.forget([&file]);
         }
         done
     }
@@ -153,7 +179,7 @@ impl Admin {
         match whose {
             None => Ok(()),
             Some(whose) => Err(AdminError::Input(format!(
-                "copying is throttled on {whose} already, by somebody else's move or one that was left: wait for it, or take the limit away with `tare kafka reassign unthrottle`"
+                "copying is throttled on {whose} already, by somebody else's move or one that was left: wait for it, or take the limit away with `tare kafka reassign unthrottle --all`"
             ))),
         }
     }
@@ -174,11 +200,7 @@ impl Admin {
         Ok(())
     }
 
-    /// Removes throttles.
-    ///
-    /// # Errors
-    /// If the cluster refuses.
-    pub fn unthrottle(&mut self, throttles: &Throttles) -> Result<()> {
+    fn unthrottle(&mut self, throttles: &Throttles) -> Result<()> {
         for name in throttles.topics.keys() {
             let changes =
                 [LEADER_REPLICAS, FOLLOWER_REPLICAS].map(|key| ConfigOp::Delete(key.to_owned()));
@@ -191,23 +213,114 @@ impl Admin {
         Ok(())
     }
 
-    /// Removes the throttles that reassignments have left, and returns them. A topic throttled for all replicas (`*`) was
-    /// configured so by its owner and is left alone, with the rates of brokers.
+    /// Removes all throttles, those of others too, and returns them.
     ///
     /// # Errors
-    /// As [`Admin::throttles`] and [`Admin::unthrottle`].
-    pub fn unthrottle_own(&mut self) -> Result<Throttles> {
-        let mut throttles = self.throttles()?;
-        let all = throttles.topics.len();
-        throttles.topics.retain(|_, topic| {
-            let mut names = topic.leader_replicas.iter().chain(&topic.follower_replicas);
-            !names.any(|name| name == "*")
-        });
-        if throttles.topics.len() < all {
-            throttles.brokers.clear();
-        }
+    /// As [`Admin::throttles`], and if the cluster refuses.
+    pub fn unthrottle_all(&mut self, memory: &ThrottleMemory) -> Result<Throttles> {
+        let throttles = self.throttles()?;
         self.unthrottle(&throttles)?;
+        let own = memory.of(&self.cluster_id()?);
+        memory.forget(own.iter().map(|(file, _)| file));
         Ok(throttles)
+    }
+
+    /// Removes the throttles that Tare has set, where they still have the value that it has set, and returns them.
+    ///
+    /// # Errors
+    /// As [`Admin::throttles`], and if the cluster refuses.
+    pub fn unthrottle_own(&mut self, memory: &ThrottleMemory) -> Result<Throttles> {
+        let own = self.own(memory)?;
+        for (resource, changes) in &own.changes {
+            self.alter_configs(resource, changes, Mode::Apply)?;
+        }
+        memory.forget(&own.files);
+        Ok(own.left)
+    }
+
+    /// Those that [`Admin::unthrottle_own`] would remove.
+    ///
+    /// # Errors
+    /// As [`Admin::throttles`].
+    pub fn own_throttles(&mut self, memory: &ThrottleMemory) -> Result<Throttles> {
+        Ok(self.own(memory)?.left)
+    }
+
+    /// Whether Tare has set throttles here that it has not removed yet.
+    ///
+    /// # Errors
+    /// If no broker answers.
+    pub fn has_own_throttles(&mut self, memory: &ThrottleMemory) -> Result<bool> {
+        Ok(!memory.of(&self.cluster_id()?).is_empty())
+    }
+
+    fn own(&mut self, memory: &ThrottleMemory) -> Result<OwnThrottles> {
+        let mut own = OwnThrottles {
+            left: Throttles::default(),
+            changes: Vec::new(),
+            files: Vec::new(),
+        };
+        let kept = memory.of(&self.cluster_id()?);
+        if kept.is_empty() {
+            return Ok(own);
+        }
+        let topics: BTreeSet<String> = self.topics()?.into_iter().map(|one| one.name).collect();
+        let live: Vec<i32> = self.sites()?.iter().map(|site| site.broker).collect();
+        for (file, throttles) in kept {
+            for (name, throttled) in throttles.topics {
+                let values = [
+                    (LEADER_REPLICAS, throttled.leader_replicas.join(",")),
+                    (FOLLOWER_REPLICAS, throttled.follower_replicas.join(",")),
+                ];
+                // A topic that is deleted has taken its settings with it.
+                let is_there = topics.contains(&name);
+                let resource = Resource::Topic(name.clone());
+                if is_there && self.note_own(&mut own, resource, &values)? {
+                    own.left.topics.insert(name, throttled);
+                }
+            }
+            // One that is down accepts no configuration: it is asked again the next time.
+            if throttles.brokers.keys().all(|id| live.contains(id)) {
+                own.files.push(file);
+            }
+            for (id, rate) in throttles.brokers {
+                let values = RATES.map(|key| (key, rate.to_string()));
+                if live.contains(&id) && self.note_own(&mut own, Resource::Broker(id), &values)? {
+                    own.left.brokers.insert(id, rate);
+                }
+            }
+        }
+        Ok(own)
+    }
+
+    /// Notes which of these keys are removed; whether any of them has the value that was set.
+    fn note_own(
+        &mut self,
+        own: &mut OwnThrottles,
+        resource: Resource,
+        values: &[(&str, String)],
+    ) -> Result<bool> {
+        let source = match resource {
+            Resource::Topic(_) => ConfigSource::DynamicTopic,
+            _ => ConfigSource::DynamicBroker,
+        };
+        let keys: Vec<&str> = values.iter().map(|(key, _)| *key).collect();
+        let found = self.configs(std::slice::from_ref(&resource), Some(&keys))?;
+        let configs: Vec<Config> = found.into_iter().flat_map(|(_, configs)| configs).collect();
+        let (mut is_left, mut changes) = (false, Vec::new());
+        for (key, value) in values {
+            let mut set = configs.iter().filter(|config| config.source == source);
+            let now = set.find(|config| config.name == *key);
+            let now = now.and_then(|config| config.value.as_deref());
+            is_left |= now == Some(value);
+            if now.is_none_or(|now| now == value) {
+                changes.push(ConfigOp::Delete((*key).to_owned()));
+            }
+        }
+        if !changes.is_empty() {
+            own.changes.push((resource, changes));
+        }
+        Ok(is_left)
     }
 }
 
