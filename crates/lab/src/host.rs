@@ -10,6 +10,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use tare_record::clock::ClockOffset;
+use tare_record::regular::open_growing;
 
 use crate::LabError;
 use crate::environment::{Observation, Pace};
@@ -211,12 +212,13 @@ impl Host for Keeper {
     }
 }
 
-/// A part of a file: from this byte, at most so many; and its length. `None`: there is none.
+/// A part of a file: from this byte, at most so many; and its length. `None`: there is none. The software that owns the folder may have
+/// put a pipe or a link to another file in its place: that is an error.
 pub(crate) fn read_part(
     path: &Path,
     (from, bytes_max): (u64, u64),
 ) -> io::Result<Option<(Vec<u8>, u64)>> {
-    let mut file = match std::fs::File::open(path) {
+    let mut file = match open_growing(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
@@ -228,4 +230,30 @@ pub(crate) fn read_part(
     }
     io::Read::read_to_end(&mut io::Read::take(file, bytes_max), &mut bytes)?;
     Ok(Some((bytes, length)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn a_pipe_or_a_link_in_the_place_of_a_log_is_neither_waited_for_nor_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("log"), "0123456789").unwrap();
+        let read = read_part(&at("log"), (4, 3)).unwrap();
+        assert_eq!(read, Some((b"456".to_vec(), 10)));
+        assert_eq!(read_part(&at("none"), (0, 3)).unwrap(), None);
+        symlink("/etc/shadow", at("link")).unwrap();
+        let made = Command::new("mkfifo").arg(at("pipe")).status().unwrap();
+        assert!(made.success());
+        for (name, what) in [("link", "is a link"), ("pipe", "is a pipe")] {
+            let error = read_part(&at(name), (0, 3)).unwrap_err().to_string();
+            assert!(error.contains(what), "{error}");
+        }
+    }
 }

@@ -1,8 +1,8 @@
 //! Reads files from untrusted folders: regular files only, without following symbolic links, of limited size.
 
-use std::fs::{File, Metadata, OpenOptions, TryLockError};
-use std::io::{self, Read, Take};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::fs::{File, Metadata, OpenOptions, Permissions, TryLockError};
+use std::io::{self, Read, Take, Write};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::time::Duration;
 
@@ -33,6 +33,48 @@ pub fn open_regular(path: &Path, bytes_max: u64) -> io::Result<Take<File>> {
     // The file may have been replaced in between.
     check(path, &file.metadata()?, bytes_max)?;
     Ok(file.take(bytes_max))
+}
+
+/// Opens a regular file of any length, such as a log that grows. Its reader has a limit.
+///
+/// # Errors
+/// If it cannot be opened or is not a regular file.
+pub fn open_growing(path: &Path) -> io::Result<File> {
+    open_regular(path, u64::MAX).map(Take::into_inner)
+}
+
+/// Opens a regular file to write at its end, and makes it if there is none. What a link or a pipe in its place leads to is not touched.
+///
+/// # Errors
+/// As [`open_growing`].
+pub fn open_to_append(path: &Path, mode: u32) -> io::Result<File> {
+    let file = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .mode(mode)
+        .custom_flags(OPEN_UNTRUSTED)
+        .open(path)?;
+    check(path, &file.metadata()?, u64::MAX)?;
+    Ok(file)
+}
+
+/// Replaces what is at a path by a file with these bytes: a link or a pipe itself, not what it leads to.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn write_new(path: &Path, mode: u32, bytes: &[u8]) -> io::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(mode)
+        .open(path)?;
+    // Whatever the umask.
+    file.set_permissions(Permissions::from_mode(mode))?;
+    file.write_all(bytes)
 }
 
 /// Reads a regular file of at most `bytes_max` bytes.
@@ -145,5 +187,35 @@ mod tests {
         }
         let missing = read_regular(&at("missing"), 5).unwrap_err();
         assert_eq!(missing.kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn a_link_or_a_pipe_in_the_place_of_a_file_is_not_written_through() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("of-others"), "kept").unwrap();
+        symlink(at("of-others"), at("link")).unwrap();
+        symlink(at("nowhere"), at("dangling")).unwrap();
+        let made = Command::new("mkfifo").arg(at("pipe")).status().unwrap();
+        assert!(made.success());
+        // With a reader a pipe could be opened.
+        let _reader = OpenOptions::new()
+            .read(true)
+            .custom_flags(OPEN_UNTRUSTED)
+            .open(at("pipe"))
+            .unwrap();
+        for name in ["link", "dangling", "pipe"] {
+            assert!(open_to_append(&at(name), 0o600).is_err(), "{name}");
+            write_new(&at(name), 0o640, b"new").unwrap();
+            assert_eq!(read_regular(&at(name), 3).unwrap(), b"new");
+            let mode = fs::metadata(at(name)).unwrap().permissions().mode();
+            assert_eq!(mode & 0o7777, 0o640);
+        }
+        assert_eq!(fs::read(at("of-others")).unwrap(), b"kept");
+        assert!(!at("nowhere").exists());
+        open_to_append(&at("link"), 0o600)
+            .and_then(|mut file| file.write_all(b"er"))
+            .unwrap();
+        assert_eq!(read_regular(&at("link"), 5).unwrap(), b"newer");
     }
 }

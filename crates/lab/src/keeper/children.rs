@@ -2,17 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CString;
-use std::fs::OpenOptions;
 use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, WaitStatus};
+use tare_record::regular::open_to_append;
 
 use super::folder::{INSTANCE_MARK, KEEPER_MARK};
 use super::output::Output;
@@ -155,11 +154,8 @@ fn start(spawn: &Spawn, place: SpawnContext<'_>) -> Result<Child, String> {
         .split_first()
         .ok_or_else(|| String::from("there is no program to start"))?;
     let in_words = |what: &str, error: &dyn std::fmt::Display| format!("cannot {what}: {error}");
-    let file = OpenOptions::new()
-        .create(true)
-        .append(true)
-        .mode(0o600)
-        .open(&spawn.output)
+    // At the second start of an instance the folder is that of its software.
+    let file = open_to_append(&spawn.output, 0o600)
         .map_err(|e| in_words(&format!("write {}", spawn.output.display()), &e))?;
     let (read, write) =
         rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(|e| in_words("make a pipe", &e))?;

@@ -1,7 +1,8 @@
 //! Processes of a test bed's pods and their logs, for those who look into it.
 
-use std::fs::File;
 use std::io::Write;
+
+use tare_record::regular::open_to_append;
 
 use super::LOG;
 use super::observed::role_name;
@@ -76,11 +77,7 @@ impl LocalTestBed {
         for (one, context) in rendered.zip(&self.placed.layout.contexts) {
             let path = one.dir.join(LOG);
             let what = || format!("bring {}", path.display());
-            let mut file = File::options()
-                .create(true)
-                .append(true)
-                .open(&path)
-                .map_err(LabError::io(what()))?;
+            let mut file = open_to_append(&path, 0o644).map_err(LabError::io(what()))?;
             let known = file.metadata().map_err(LabError::io(what()))?.len();
             let more = if self.is_injected(&one.instance) {
                 let log = self.placed.pods.log_of_injected(&context.pod);

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, poll};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tare_record::regular::write_new;
 
 use super::channels::Channels;
 use super::connection::{Caller, Peer};
@@ -229,7 +230,7 @@ impl PodKeeper {
                 done(make_folder(&path, mode).map_err(LabError::io(made(&path))))
             }
             PodOrder::Write { path, mode } => {
-                done(write(&path, mode, bytes).map_err(LabError::io(made(&path))))
+                done(write_new(&path, mode, bytes).map_err(LabError::io(made(&path))))
             }
             PodOrder::Read {
                 path,
@@ -399,19 +400,6 @@ fn make_folder(path: &Path, mode: u32) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
         made => made,
     }
-}
-
-fn write(path: &Path, mode: u32, bytes: &[u8]) -> io::Result<()> {
-    let mut options = fs::OpenOptions::new();
-    let mut file = options
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(mode)
-        .open(path)?;
-    file.write_all(bytes)?;
-    // Whatever the umask.
-    fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode))
 }
 
 fn append(path: &Path, bytes: &[u8]) -> io::Result<()> {

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use tare_record::escape::escape_lines;
+use tare_record::regular::open_growing;
 
 use super::{LabSelector, processes_in_pod};
 use crate::exit::Exit;
@@ -42,7 +43,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     for one in &processes {
         if let Some(path) = &one.log {
             let file =
-                File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+                open_growing(path).with_context(|| format!("cannot read {}", path.display()))?;
             logs.push((one.instance.as_str(), path.as_path(), file));
         }
     }

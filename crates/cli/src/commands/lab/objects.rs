@@ -10,6 +10,7 @@ use anyhow::Context;
 use tare_lab::environment::TestBed;
 use tare_record::counter::REJECTION_REASONS;
 use tare_record::files::read_user_file;
+use tare_record::regular::write_new;
 
 use crate::exit::bad_input;
 
@@ -109,7 +110,8 @@ impl Objects {
             let name = copy_name(path);
             let partial = folder.join(format!(".{name}"));
             let whole = folder.join(name);
-            fs::write(&partial, text)
+            // The folder is the control plane's: a link in it is replaced, not followed.
+            write_new(&partial, 0o644, text)
                 .and_then(|()| fs::rename(&partial, &whole))
                 .with_context(|| format!("cannot write {}", whole.display()))?;
         }
