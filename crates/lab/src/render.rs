@@ -329,6 +329,15 @@ fn check_commands(rendered: &Rendered, key: &str) -> Result<(), LabError> {
         ReadinessProbe::Command(words) => Some(words),
         _ => None,
     };
+    // They run with the rights of Tare; what is in the folder is the software's, which can put another script there.
+    let dir = rendered.dir.display().to_string();
+    let mut with_rights = asked.clone().flatten().chain(probe.into_iter().flatten());
+    if with_rights.any(|word| word.contains(&dir)) {
+        return Err(wrong(
+            key,
+            "the command of a counter or of `ready` names the folder of the instance, whose files the software can replace: write it out, by `sh -c`",
+        ));
+    }
     let words = rendered.start.iter().chain(steps).chain(asked.flatten());
     let words = words.chain(probe.into_iter().flatten());
     let words = words.chain(rendered.env.iter().map(|(_, value)| value));

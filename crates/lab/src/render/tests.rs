@@ -277,3 +277,23 @@ fn a_password_is_written_for_this_user_alone_and_never_into_a_command() {
         assert!(said.contains("others can read"), "{said}");
     }
 }
+
+#[test]
+fn a_command_that_runs_with_our_rights_is_no_file_that_the_software_can_replace() {
+    let folder = Folder::new("");
+    let target = folder.0.path().join("t/target.yaml");
+    let counter = "counters:\n  - {name: connections, from: {command: {command: [sh, \"{{ dir }}/x.sh\"], pattern: '(\\d+)'}}}\n";
+    for (from, to) in [
+        ("counters:\n", counter),
+        (
+            "ready: {http: \"http://{{ admin }}/ready\"",
+            "ready: {command: [sh, \"{{ dir }}/x.sh\"]",
+        ),
+    ] {
+        let text = DEFINITION.replace(from, to);
+        assert_ne!(text, DEFINITION);
+        fs::write(&target, text).unwrap();
+        let said = folder.render(&context()).unwrap_err().to_string();
+        assert!(said.contains("can replace"), "{said}");
+    }
+}
