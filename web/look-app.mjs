@@ -37,6 +37,7 @@ const views = [
   ["compare-loads", `/loads/compare?load=${loads[1]?.id}&load=${loads[2]?.id}`],
   ["new-load", "/loads/new"],
   ["machine", "/machine"],
+  ["audit", "/audit"],
   ["history", "/history"],
   ["history-experiment", "/history/experiment?experiment=istio-performance/sidecar&form=full"],
   ["history-two-machines", "/history/experiment?experiment=istio-performance/sidecar&form=quick&metric=p99"],

@@ -100,6 +100,21 @@ function overlay(ids) {
   return { runs, changed: ids.slice(1).map((_, index) => (index ? [] : ["kernel: 6.1.0 → 6.18.44", "envoy: 1.38.3 → 1.40.0"])), comparison: ids.length === 2 ? { verdict, rows } : null, refused: ids.length === 2 ? null : "a verdict is about two runs" };
 }
 
+/** Entries of the audit log: each kind, with what a stranger may have sent. */
+function audit(many) {
+  const session = { kind: "session", id: "3f2a91c0" };
+  const kinds = [
+    { caller: session, method: "DELETE", path: "/api/v1/kafka/clusters/prod/topics/orders", status: 204 },
+    { caller: { kind: "token" }, method: "POST", path: "/api/v1/loads", status: 409, subject: "http://127.0.0.1:8080", problem: "2026-11-25T22-26-51-sidecar is being measured, and what is measured at the same time spoils each other's results: wait until it ends, or stop it (this server measures 1 at a time: `tare serve --parallel N`)" },
+    { caller: { kind: "unknown" }, address: "2001:db8:85a3:8d3:1319:8a2e:370:7348", method: "GET", path: "/", status: 401, problem: "a wrong password" },
+    { caller: { kind: "password" }, address: "192.0.2.17", method: "POST", path: "/api/v1/kafka/clusters/prod/groups/r%C3%A9aders/reset", status: 200, subject: "orders, payments (only checked)" },
+    { caller: session, method: "POST", path: `/api/v1/runs/${HTML}/stop`, status: null },
+    { caller: session, method: "GET", path: "/", status: 303 },
+  ];
+  const one = (index) => ({ at_unix_us: 1_795_645_611_284_587 - index * 71e6, address: "127.0.0.1", subject: null, problem: null, ...kinds[index % kinds.length] });
+  return Array.from({ length: Math.min(many, 1000) }, (_, index) => one(index));
+}
+
 const RECORD = {
   version: 5, trial: 1, block: 1, arm: "both-sidecars-mtls", level: "2000/s", aa_copy: 0, attempt: 0, started_unix_us: 1_795_645_611_284_587, took_ns: 1_532_173_283, status: { status: "unfit", reasons: ["bunched starts 14 %, more than 10 %"] }, saturated: true, superseded: false,
   load: [{ version: 5, role: "client", ended: "completed", window_start_unix_us: 0, window_ns: 8e8, offered_per_s: 2000, intended: 1600, released: 1600, sent: 1600, ok: 1598, errors: 2, unfinished: 0, ok_by_status: [{ status: 200, count: 1598 }], overflow: 0, outcomes: [{ request: "echo", class: "ok", error_source: "none", count: 1598, example: null }, { request: "echo", class: "status 503", error_source: "target", count: 2, example: HTML }], requests_sent_total: 2000, connections: { opened: 16, reconnects: 0, failed: 0, peak: 16 }, bytes_sent: 120000, bytes_received: 1767504, queue_waits: [{ cause: "connection", count: 336, total_ns: 1867863268 }], generator: { lateness: { count: 1600, p50_ns: 334, p99_ns: 28991, max_ns: 643583 }, receive_lag: { count: 1600, p50_ns: 35743, p99_ns: null, max_ns: 165759 }, cpu_ns: 131569136, worker_cpu_ns: [], worker_spun_ns: [], peak_rss_bytes: 30392320, kernel_timestamps: 1600, user_timestamps: 0, timestamp_upper_bounds: 0, timestamps_before_send: 0, out_of_range: 0, clock_steps: 0 } }],
@@ -140,7 +155,7 @@ export async function serveMock({ many = 12, readOnly = false, port = 0 } = {}) 
     if (method === "POST" && what === "stop") return state.stopped.add(kind), [202, {}];
     if (method === "DELETE" && kind === "runs") return runs.splice(runs.indexOf(run), 1), [204];
     if (method === "DELETE" && kind === "loads") return loads.splice(loads.findIndex((one) => one.id === id), 1), [204];
-    if (path === "server") return [200, { tare: "0.1.0", version: 5, runs: "/home/user/tare/runs", read_only: readOnly, files: ["/etc/tare"] }];
+    if (path === "server") return [200, { tare: "0.1.0", version: 5, runs: "/home/user/tare/runs", read_only: readOnly, files: ["/etc/tare"], parallel: 1, caller: { kind: "session", id: "3f2a91c0" } }];
     if (path === "runs") return [200, { runs }];
     if (run !== undefined && what === undefined) return [200, { entry: run, bytes: 4_100_000, plan_text: "", arms: ARMS }];
     if (run !== undefined && what === "view") return [200, { ...shown, run: { ...shown.run, id } }];
@@ -154,6 +169,8 @@ export async function serveMock({ many = 12, readOnly = false, port = 0 } = {}) 
     if (path === "loads") return [200, { loads }];
     if (kind === "loads") return loads.some((one) => one.id === id) ? [200, { entry: loads.find((one) => one.id === id), report: null }] : [404, { message: `there is no load ${id}` }];
     if (path === "machine") return [200, MACHINE];
+    if (path === "audit") return [200, { file: "/home/user/tare/runs/.serve/audit.jsonl", entries: many === 0 ? [] : audit(many) }];
+    if (method === "DELETE" && path === "session") return [204];
     return history.answer(path, query) ?? [404, { message: `there is no ${path}` }];
   };
 

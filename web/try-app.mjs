@@ -124,8 +124,16 @@ try {
   await page.goto(`${origin}/machine`);
   await said("cores").waitFor();
   await picture("machine");
+  await page.getByRole("link", { name: "Audit log" }).click();
+  await said("POST loads").waitFor();
+  await said("signed in").waitFor();
+  await picture("audit");
+  step("the audit log has what was started");
   if (trouble.length > 0) throw new Error(trouble.join("\n"));
   step("no error in the console, no breach of the policy");
+  await button("Sign out").click();
+  await said("open the link").waitFor();
+  step("signed out, nothing is shown");
 } catch (error) {
   if (out !== undefined) await page.screenshot({ path: join(out, "failed.png"), fullPage: true });
   console.error(`${page.url()}\n${await page.locator("body").innerText()}\n${trouble.join("\n")}`);

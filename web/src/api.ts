@@ -1,6 +1,26 @@
 // Shapes of the API, and the view of a report. Generated from docs/schema/api.json by `npm run types`; do not edit.
 
 /**
+ * Who sent a request.
+ */
+export type Caller =
+  | {
+      kind: "session";
+      /**
+       * Identity of the session: a hash, which opens nothing.
+       */
+      id: string;
+    }
+  | {
+      kind: "token";
+    }
+  | {
+      kind: "password";
+    }
+  | {
+      kind: "unknown";
+    };
+/**
  * State of a run in the list.
  */
 export type RunEntryState = "running" | "complete" | "interrupted" | "failed" | "killed" | "unreadable";
@@ -920,6 +940,8 @@ export interface ApiShapes {
   run_event: RunEvent;
   load_event: LoadEvent;
   machine: EnvironmentRecord;
+  audit: AuditList;
+  link: LinkReply;
   error: ErrorReply;
 }
 /**
@@ -946,6 +968,11 @@ export interface ServerInfo {
    * Directories whose files an experiment or a load may name.
    */
   files: string[];
+  /**
+   * Runs and loads that are measured at a time; further ones are refused.
+   */
+  parallel: number;
+  caller: Caller;
 }
 /**
  * `GET /api/v1/runs`: all runs of the directory, the newest first.
@@ -5377,6 +5404,66 @@ export interface NodeRecord {
    * Boot ID of its kernel.
    */
   boot_id: string;
+}
+/**
+ * `GET /api/v1/audit`: what was changed by requests, and attempts to get in that failed, the newest first.
+ */
+export interface AuditList {
+  /**
+   * File of the entries, a JSON object a line; older ones are in the one with `.1` at its end.
+   */
+  file: string;
+  /**
+   * The last entries.
+   */
+  entries: AuditEntry[];
+}
+/**
+ * A request that changes something, or an attempt to get in that failed.
+ */
+export interface AuditEntry {
+  /**
+   * When it came, µs since the epoch.
+   */
+  at_unix_us: number;
+  /**
+   * Address that it came from.
+   */
+  address: string;
+  caller: Caller;
+  /**
+   * HTTP method.
+   */
+  method: string;
+  /**
+   * Path, which names what it is about.
+   */
+  path: string;
+  /**
+   * Status of the answer; `None`: the server ended before there was one.
+   */
+  status?: number | null;
+  /**
+   * What it is about, where the path does not say it.
+   */
+  subject?: string | null;
+  /**
+   * Why it was refused.
+   */
+  problem?: string | null;
+}
+/**
+ * Reply of `POST /api/v1/links`.
+ */
+export interface LinkReply {
+  /**
+   * A link that opens the page once.
+   */
+  link: string;
+  /**
+   * Time within which it does.
+   */
+  expires_s: number;
 }
 /**
  * An error of the API.

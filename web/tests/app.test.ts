@@ -5,6 +5,7 @@ import { commandLine, idOf } from "../src/app/start";
 import { gather, labels } from "../src/app/measured";
 import { FIRST as RUN, requestOf as runOf } from "../src/app/experiment-form";
 import { FIRST as LOAD, requestOf as loadOf } from "../src/app/load-form";
+import { callerOf, outcomeOf, pathOf } from "../src/app/audit";
 import { at, routeOf, withEach } from "../src/app/router";
 import { ALL, canResume, experimentsOf, filtered, firstFinding } from "../src/app/runs";
 import { rowsOf } from "../src/app/arm-route";
@@ -27,8 +28,18 @@ describe("addresses", () => {
     expect(routeOf(at("runs", "r", "trials", 12))).toEqual({ view: "trial", id: "r", trial: 12 });
     expect(routeOf("/compare", withEach("", "run", ["a&b", "c"]))).toEqual({ view: "compare", runs: ["a&b", "c"] });
     expect(routeOf("/loads/compare", "?load=x")).toEqual({ view: "compare-loads", loads: ["x"] });
-    expect([routeOf("/loads/new").view, routeOf("/loads/x").view, routeOf("/new").view, routeOf("/machine").view]).toEqual(["new-load", "load", "new", "machine"]);
+    expect([routeOf("/loads/new").view, routeOf("/loads/x").view, routeOf("/new").view, routeOf("/machine").view, routeOf("/audit").view]).toEqual(["new-load", "load", "new", "machine", "audit"]);
     for (const path of ["/runs/r/trials/x", "/nothing", "/machine/x", "/runs/%zz", "/runs/r/trials/1/2"]) expect(routeOf(path).view).toBe("unknown");
+  });
+});
+
+describe("the audit log", () => {
+  it("says who did what, and what became of it", () => {
+    expect([callerOf({ caller: { kind: "session", id: "ab" } }), callerOf({ caller: { kind: "token" } })]).toEqual(["session ab", "script token"]);
+    expect([pathOf({ method: "DELETE", path: "/api/v1/runs/a%20b" }), pathOf({ method: "GET", path: "/%zz" })]).toEqual(["DELETE runs/a b", "GET /%zz"]);
+    const outcome = (status: number | null, problem: string | null = null) => outcomeOf({ status, problem });
+    expect([outcome(204), outcome(303), outcome(409, "it goes on")]).toEqual([{ words: "done", isBad: false }, { words: "signed in", isBad: false }, { words: "409: it goes on", isBad: true }]);
+    expect(outcome(null).isBad).toBe(true);
   });
 });
 

@@ -91,8 +91,7 @@ pub fn holder(folder: &Path) -> Option<u32> {
 }
 
 /// The process that has locked a file.
-#[must_use]
-pub fn holder_of(lock: &Path) -> Option<u32> {
+fn holder_of(lock: &Path) -> Option<u32> {
     let inode = lock.symlink_metadata().ok()?.ino();
     let locks = fs::read_to_string("/proc/locks").ok()?;
     let mut pids = locks.lines().filter_map(|line| pid_of(line, inode));

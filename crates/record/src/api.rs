@@ -9,6 +9,7 @@ use crate::record::{RunProgress, TrialRecord};
 use crate::seal::RunOrigin;
 use crate::view::{Sentence, View};
 
+mod audit;
 mod comparison;
 mod history;
 mod night;
@@ -16,6 +17,7 @@ mod perfcheck;
 mod sizing;
 mod start;
 
+pub use audit::{AuditEntry, AuditList, Caller, LinkReply};
 pub use comparison::{
     LatencyBucket, LoadFigures, LoadPercentile, RunCell, RunFigures, RunOverlay, StatusCodeCount,
 };
@@ -54,6 +56,10 @@ pub struct ServerInfo {
     pub read_only: bool,
     /// Directories whose files an experiment or a load may name.
     pub files: Vec<String>,
+    /// Runs and loads that are measured at a time; further ones are refused.
+    pub parallel: u32,
+    /// Who asks.
+    pub caller: Caller,
 }
 
 /// `GET /api/v1/runs`: all runs of the directory, the newest first.
@@ -283,6 +289,10 @@ pub struct ApiShapes {
     pub load_event: crate::event::LoadEvent,
     /// The machine.
     pub machine: crate::record::EnvironmentRecord,
+    /// Who changed what.
+    pub audit: AuditList,
+    /// A link for another browser.
+    pub link: LinkReply,
     /// An error.
     pub error: ErrorReply,
 }

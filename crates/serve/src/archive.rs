@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom};
 use std::path::{Component, Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use flate2::read::GzDecoder;
 use tar::{Archive, Builder, EntryType, Header};
@@ -22,6 +23,10 @@ const RATIO_MAX: u64 = 100;
 const RATIO_FREE_BYTES: u64 = 1 << 20;
 /// Deepest folder in it.
 const DEPTH_MAX: usize = 12;
+/// How the names of runs begin.
+const NAME_TIME: &str = "%Y-%m-%dT%H-%M-%S";
+/// What is kept of the name of an imported run.
+const NAME_CHARS_MAX: usize = 120;
 
 /// Writes the regular files of a folder as a tar, below its name.
 pub fn write(folder: &Path, id: &str, to: impl io::Write) -> io::Result<()> {
@@ -43,7 +48,23 @@ pub fn write(folder: &Path, id: &str, to: impl io::Write) -> io::Result<()> {
     archive.finish()
 }
 
-/// Unpacks a received archive of a run, and gives it a name that is free; the name.
+/// What is to survive a power cut.
+enum Durable<'a> {
+    /// All that is in a folder.
+    Content(&'a Path),
+    /// The names in a folder.
+    Names(&'a Path),
+}
+
+fn make_durable(what: &Durable<'_>) -> io::Result<()> {
+    match what {
+        // Of its whole file system, in one call: a run has thousands of files.
+        Durable::Content(folder) => Ok(rustix::fs::syncfs(File::open(folder)?)?),
+        Durable::Names(folder) => File::open(folder)?.sync_all(),
+    }
+}
+
+/// Unpacks a received archive of a run, and gives it a name that is free; the name. Once this returns, it stays.
 pub fn import(runs: &Path, own: &Path, mut received: File) -> Reply<String> {
     let received_bytes = received.metadata()?.len();
     received.seek(SeekFrom::Start(0))?;
@@ -60,22 +81,58 @@ pub fn import(runs: &Path, own: &Path, mut received: File) -> Reply<String> {
     };
     let folder = place.path().join("run");
     let name = unpack(content, &folder, bytes_max)?;
-    tare_report::read(&folder).map_err(|error| {
+    let run = tare_report::read(&folder).map_err(|error| {
         Refusal::invalid(format!("the archive has no run that can be read: {error}"))
     })?;
     tare_lab::seal::mark_imported(&folder)?;
+    let started_us = run.state.as_ref().map_or(0, |state| state.started_unix_us);
+    let name = imported_name(&name, started_us, SystemTime::now());
+    keep(&folder, runs, &name, make_durable)
+}
+
+/// Moves an unpacked run to its place, under a name that is free.
+fn keep(
+    folder: &Path,
+    runs: &Path,
+    name: &str,
+    make_durable: impl Fn(&Durable<'_>) -> io::Result<()>,
+) -> Reply<String> {
+    make_durable(&Durable::Content(folder))?;
     for number in 1..1000 {
         let id = match number {
-            1 => name.clone(),
+            1 => name.to_owned(),
             n => format!("{name}-{n}"),
         };
         let path = runs.join(&id);
         // A folder that exists and is not empty is not replaced by this.
-        if !path.exists() && fs::rename(&folder, &path).is_ok() {
+        if !path.exists() && fs::rename(folder, &path).is_ok() {
+            make_durable(&Durable::Names(runs))?;
             return Ok(id);
         }
     }
     Err(Refusal::conflict("too many runs have this name"))
+}
+
+/// The name of an imported run: its own if that begins with a time, as runs are named, which is not to come; else one that does. Runs
+/// are listed by their names, the newest first, and a folder of another name could stand for something else.
+fn imported_name(name: &str, started_us: u64, now: SystemTime) -> String {
+    // A number may follow.
+    let cut = |name: &str| name.chars().take(NAME_CHARS_MAX).collect::<String>();
+    let date = |time: SystemTime| {
+        let time = jiff::Timestamp::try_from(time).unwrap_or_default();
+        time.strftime(NAME_TIME).to_string()
+    };
+    // In any time zone.
+    let latest = date(now + Duration::from_secs(24 * 60 * 60));
+    let time = name.get(..latest.len()).unwrap_or_default();
+    let is_time = jiff::civil::DateTime::strptime(NAME_TIME, time).is_ok();
+    if is_time && time <= latest.as_str() && name.len() > latest.len() {
+        return cut(name);
+    }
+    let started = UNIX_EPOCH
+        .checked_add(Duration::from_micros(started_us))
+        .filter(|started| *started <= now);
+    cut(&format!("{}-{name}", date(started.unwrap_or(now))))
 }
 
 /// Unpacks regular files; the name of the folder that they are in.
@@ -251,5 +308,67 @@ mod tests {
             ("one/a", EntryType::Regular, 1),
         ];
         assert!(unpacked(&twice, 1000).is_err());
+    }
+
+    #[test]
+    fn an_imported_run_is_durable_before_it_has_its_name_and_its_name_before_it_is_said() {
+        let place = tempfile::tempdir().unwrap();
+        let (runs, folder) = (place.path().join("runs"), place.path().join("new"));
+        fs::create_dir(&runs).unwrap();
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("plan.json"), "{}").unwrap();
+        let steps = std::cell::RefCell::new(Vec::new());
+        let id = keep(&folder, &runs, "run", |what| {
+            let is_named = runs.join("run").exists();
+            steps.borrow_mut().push(match what {
+                Durable::Content(of) => (*of == folder, is_named),
+                Durable::Names(of) => (*of == runs, is_named),
+            });
+            make_durable(what)
+        });
+        assert_eq!(id.unwrap(), "run");
+        assert_eq!(*steps.borrow(), [(true, false), (true, true)]);
+        fs::create_dir(&folder).unwrap();
+        let full = |_: &Durable<'_>| Err(io::Error::from(io::ErrorKind::StorageFull));
+        assert!(keep(&folder, &runs, "run", full).is_err());
+        assert!(!runs.join("run-2").exists());
+    }
+
+    #[test]
+    fn an_imported_run_has_a_name_by_which_it_hides_nothing() {
+        // 2026-11-28T12:00:00Z
+        let now = UNIX_EPOCH + Duration::from_secs(1_795_867_200);
+        let named = |name: &str, started_s: u64| imported_name(name, started_s * 1_000_000, now);
+        let own = "2026-11-25T10-00-00-sidecar-2";
+        assert_eq!(named(own, 0), own);
+        let started = 1_795_600_000;
+        for (name, kept) in [
+            ("nights", "2026-11-25T09-46-40-nights"),
+            ("zzz", "2026-11-25T09-46-40-zzz"),
+            (
+                "2026-13-25T10-00-00-x",
+                "2026-11-25T09-46-40-2026-13-25T10-00-00-x",
+            ),
+            (
+                "9999-01-01T00-00-00-x",
+                "2026-11-25T09-46-40-9999-01-01T00-00-00-x",
+            ),
+            (
+                "2026-11-25T10-00-00",
+                "2026-11-25T09-46-40-2026-11-25T10-00-00",
+            ),
+        ] {
+            assert_eq!(named(name, started), kept);
+        }
+        assert_eq!(
+            named("run", u64::MAX / 1_000_000),
+            "2026-11-28T12-00-00-run"
+        );
+        for long in ["x".repeat(128), format!("{own}-{}", "x".repeat(98))] {
+            let kept = named(&long, started);
+            assert!(
+                kept.starts_with("2026-11-25T") && places::name(&format!("{kept}-999")).is_ok()
+            );
+        }
     }
 }

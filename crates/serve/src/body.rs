@@ -1,13 +1,16 @@
 //! Bodies of requests: bounded in size and in time.
 
+use std::io::{self, BufWriter};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::http::{StatusCode, header};
 use serde::de::DeserializeOwned;
+use tokio::sync::mpsc;
 
 use crate::archive;
+use crate::audit::AuditSubject;
 use crate::error::{Refusal, Reply};
 
 /// Largest body of a request but an archive.
@@ -49,6 +52,17 @@ pub async fn json<T: DeserializeOwned>(request: Request) -> Reply<T> {
         .map_err(|error| Refusal::bad(format!("the body is not what this takes: {error}")))
 }
 
+/// The same of a request that changes something, and what it is about.
+pub async fn json_about<T: DeserializeOwned>(
+    request: Request,
+    about: impl FnOnce(&T) -> String,
+) -> Reply<T> {
+    let subject = AuditSubject::of(&request);
+    let wanted = json(request).await?;
+    subject.set(about(&wanted));
+    Ok(wanted)
+}
+
 /// Writes a body to a file.
 pub async fn received(body: Body, mut file: std::fs::File) -> Reply<()> {
     use futures_util::StreamExt as _;
@@ -75,4 +89,34 @@ pub async fn received(body: Body, mut file: std::fs::File) -> Reply<()> {
         .map_err(|error| Refusal::failed(error.to_string()))??;
     }
     Ok(())
+}
+
+/// A body that a thread writes, in parts: a large file takes no more memory than these.
+pub fn in_parts(write: impl FnOnce(BufWriter<Parts>) -> io::Result<()> + Send + 'static) -> Body {
+    let (sender, mut parts) = mpsc::channel(8);
+    tokio::task::spawn_blocking(move || {
+        let parts = Parts(sender.clone());
+        if let Err(error) = write(BufWriter::with_capacity(64 << 10, parts)) {
+            // The answer ends early, unless the reader is gone.
+            let _ = sender.blocking_send(Err(error));
+        }
+    });
+    Body::from_stream(futures_util::stream::poll_fn(move |context| {
+        parts.poll_recv(context)
+    }))
+}
+
+/// Sends what is written to a stream.
+pub struct Parts(mpsc::Sender<io::Result<Bytes>>);
+
+impl io::Write for Parts {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let part = Bytes::copy_from_slice(bytes);
+        self.0.blocking_send(Ok(part)).map_err(io::Error::other)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }

@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::process::Rlimit;
@@ -33,21 +33,19 @@ pub struct SpawnRequest {
 
 /// Has processes started by the thread that kept the original affinity and niceness.
 #[derive(Debug, Clone)]
-pub struct Spawner(Arc<Mutex<Sender<SpawnRequest>>>);
+pub struct Spawner(Sender<SpawnRequest>);
 
 impl Spawner {
     pub fn new(requests: Sender<SpawnRequest>) -> Spawner {
-        Spawner(Arc::new(Mutex::new(requests)))
+        Spawner(requests)
     }
 
     pub fn spawn(&self, command: Command) -> io::Result<Child> {
         let (reply, answer) = channel();
         let gone = || io::Error::other("the server ends");
-        let requests = self.0.lock().map_err(|_| gone())?;
-        requests
+        self.0
             .send(SpawnRequest { command, reply })
             .map_err(|_| gone())?;
-        drop(requests);
         answer.recv().map_err(|_| gone())?
     }
 }
@@ -66,15 +64,25 @@ pub struct Children {
     folder: PathBuf,
     spawner: Spawner,
     numbers: Mutex<u64>,
+    /// Held from the question what is measured until there is one more.
+    starting: Mutex<()>,
 }
 
-/// `start.json` of a start.
+/// `start.json` of a start: there before its process is.
 #[derive(Debug, Serialize, Deserialize)]
 struct StartRecord {
     command: Vec<String>,
-    pid: u32,
+    /// None: it is being started.
+    pid: Option<u32>,
     /// When the kernel started it, in ticks since boot: a process id alone can be given again.
     started_ticks: u64,
+}
+
+impl StartRecord {
+    fn is_alive(&self) -> bool {
+        self.pid
+            .is_some_and(|pid| started_ticks(pid) == Some(self.started_ticks))
+    }
 }
 
 impl Children {
@@ -86,22 +94,57 @@ impl Children {
             folder,
             spawner,
             numbers: Mutex::new(0),
+            starting: Mutex::default(),
         };
-        let all = children.ids();
-        for (number, id) in all.iter().rev().enumerate() {
-            let reply = children.reply(id);
-            if !reply.is_ok_and(|reply| reply.state == StartState::Ended) {
-                continue;
+        for id in children.ids() {
+            let folder = children.folder.join(&id);
+            match children.record(&folder) {
+                // A server that was killed has not removed them.
+                Ok(record) if record.pid.is_some() => {
+                    if children.is_over(&folder) {
+                        let _ = fs::remove_dir_all(folder.join(SECRETS));
+                    }
+                }
+                // Nothing was started, or nobody knows what.
+                _ => {
+                    let _ = fs::remove_dir_all(folder);
+                }
             }
-            let folder = children.folder.join(id);
-            if number >= KEPT_MAX {
-                let _ = fs::remove_dir_all(folder);
-                continue;
-            }
-            // A server that was killed has not removed it.
-            let _ = fs::remove_dir_all(folder.join(SECRETS));
         }
+        children.remove_old();
         Ok(children)
+    }
+
+    /// Removes the oldest starts that have ended.
+    fn remove_old(&self) {
+        for id in self.ids().iter().rev().skip(KEPT_MAX) {
+            let folder = self.folder.join(id);
+            if self.is_over(&folder) {
+                let _ = fs::remove_dir_all(folder);
+            }
+        }
+    }
+
+    fn is_over(&self, folder: &Path) -> bool {
+        self.record(folder).is_ok_and(|record| {
+            record.pid.is_some() && (folder.join(EXIT).exists() || !record.is_alive())
+        })
+    }
+
+    /// Until this is dropped, nobody else starts anything.
+    pub fn starting(&self) -> MutexGuard<'_, ()> {
+        self.starting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts that have no folder of a run or a load yet, by their identities.
+    pub fn preparing(&self) -> Vec<String> {
+        let ids = self.ids().into_iter();
+        ids.filter(|id| {
+            let folder = self.folder.join(id);
+            let is_going_on = !self.is_over(&folder) && self.record(&folder).is_ok();
+            is_going_on && self.reply(id).is_ok_and(|start| start.folder.is_none())
+        })
+        .collect()
     }
 
     /// Has processes started with the original affinity and niceness.
@@ -121,6 +164,7 @@ impl Children {
 
     /// A new folder for a start, for files that its command needs.
     pub fn prepare(&self) -> io::Result<PreparedStart> {
+        self.remove_old();
         let now = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
@@ -134,7 +178,8 @@ impl Children {
         Ok(PreparedStart { id, folder })
     }
 
-    /// Starts the command of a prepared start.
+    /// Starts the command of a prepared start. When this fails there is no process: neither one that nobody knows, as on a full disk,
+    /// nor one that nobody waits for.
     pub fn start(&self, prepared: &PreparedStart, mut command: Command) -> io::Result<StartReply> {
         let file = |name: &str| private_file(&prepared.folder.join(name));
         command
@@ -142,43 +187,67 @@ impl Children {
             .stdout(file("events")?)
             .stderr(file("messages")?);
         let words = std::iter::once(command.get_program()).chain(command.get_args());
-        let words: Vec<String> = words
-            .map(|word| word.to_string_lossy().into_owned())
-            .collect();
-        let mut child = self.spawner.spawn(command)?;
-        let record = StartRecord {
-            command: words,
-            pid: child.id(),
-            started_ticks: started_ticks(child.id()).unwrap_or_default(),
+        let mut record = StartRecord {
+            command: words
+                .map(|word| word.to_string_lossy().into_owned())
+                .collect(),
+            pid: None,
+            started_ticks: 0,
         };
-        fs::write(
-            prepared.folder.join("start.json"),
-            serde_json::to_vec(&record)?,
-        )?;
-        let exit = prepared.folder.join("exit");
-        let secrets = prepared.folder.join(SECRETS);
+        write_record(&prepared.folder, &record)?;
+        let begun = self.spawn(prepared, command, &mut record);
+        if begun.is_err() {
+            // Without this file the folder goes with `prepared`.
+            let _ = fs::remove_file(prepared.folder.join(RECORD));
+        }
+        begun?;
+        self.reply(&prepared.id)
+            .map_err(|refusal| io::Error::other(refusal.error.message))
+    }
+
+    fn spawn(
+        &self,
+        prepared: &PreparedStart,
+        command: Command,
+        record: &mut StartRecord,
+    ) -> io::Result<()> {
+        let folder = prepared.folder.clone();
+        let (sender, started) = channel::<Child>();
         std::thread::Builder::new()
             .name("wait".into())
             .spawn(move || {
+                let Ok(mut child) = started.recv() else {
+                    return;
+                };
                 let code = child.wait().ok().and_then(|status| status.code());
-                let _ = fs::remove_dir_all(secrets);
+                let _ = fs::remove_dir_all(folder.join(SECRETS));
                 // Killed by a signal: there is no code.
                 let _ = fs::write(
-                    exit,
+                    folder.join(EXIT),
                     code.map_or_else(|| "killed".to_owned(), |code| code.to_string()),
                 );
             })?;
-        self.reply(&prepared.id)
-            .map_err(|refusal| io::Error::other(refusal.error.message))
+        let mut child = self.spawner.spawn(command)?;
+        record.pid = Some(child.id());
+        record.started_ticks = started_ticks(child.id()).unwrap_or_default();
+        let written = write_record(&prepared.folder, record);
+        if written.is_err() {
+            let _ = child.kill();
+            let _ = child.wait();
+        } else {
+            // An error would mean that the thread has ended, which waits for this.
+            let _ = sender.send(child);
+        }
+        written
     }
 
     /// What is known of a start.
     pub fn reply(&self, id: &str) -> Reply<StartReply> {
         let folder = self.folder.join(places::name(id)?);
         let record = self.record(&folder)?;
-        let exit = fs::read_to_string(folder.join("exit")).ok();
+        let exit = fs::read_to_string(folder.join(EXIT)).ok();
         let events = events(&folder.join("events"));
-        let is_alive = exit.is_none() && started_ticks(record.pid) == Some(record.started_ticks);
+        let is_alive = exit.is_none() && (record.pid.is_none() || record.is_alive());
         let found = events
             .iter()
             .find_map(|event| event.get("folder")?.as_str());
@@ -206,20 +275,23 @@ impl Children {
     /// Asks a start to end, as Ctrl-C does.
     pub fn stop(&self, id: &str) -> Reply<()> {
         let record = self.record(&self.folder.join(places::name(id)?))?;
-        let is_it = || started_ticks(record.pid) == Some(record.started_ticks);
-        match lock::interrupt(record.pid, is_it) {
-            true => Ok(()),
-            false => Err(Refusal::conflict("it has ended")),
+        match record.pid {
+            None => Err(Refusal::conflict("it is only being started: try again")),
+            Some(pid) if lock::interrupt(pid, || record.is_alive()) => Ok(()),
+            Some(_) => Err(Refusal::conflict("it has ended")),
         }
     }
 
     fn record(&self, folder: &Path) -> Reply<StartRecord> {
-        let text = fs::read(folder.join("start.json"))
+        let text = fs::read(folder.join(RECORD))
             .map_err(|_| Refusal::not_found("there is no such start"))?;
         serde_json::from_slice(&text).map_err(|error| Refusal::failed(error.to_string()))
     }
 }
 
+/// File that says what was started, and file with the exit code.
+const RECORD: &str = "start.json";
+const EXIT: &str = "exit";
 /// Folder of the files with secrets of a start, which go when it has ended.
 const SECRETS: &str = "secrets";
 
@@ -246,10 +318,17 @@ impl PreparedStart {
 
 impl Drop for PreparedStart {
     fn drop(&mut self) {
-        if !self.folder.join("start.json").exists() {
+        if !self.folder.join(RECORD).exists() {
             let _ = fs::remove_dir_all(&self.folder);
         }
     }
+}
+
+/// Writes the record whole, or not at all.
+fn write_record(folder: &Path, record: &StartRecord) -> io::Result<()> {
+    let partial = folder.join("start.json.partial");
+    fs::write(&partial, serde_json::to_vec(record)?)?;
+    fs::rename(partial, folder.join(RECORD))
 }
 
 fn private_file(path: &Path) -> io::Result<File> {
@@ -361,18 +440,19 @@ mod tests {
         children.start(&prepared, command).unwrap();
         let record = children.record(&prepared.folder).unwrap();
         // Before, it is `env` that still ignores the signal.
-        let name = || fs::read_to_string(format!("/proc/{}/comm", record.pid)).unwrap();
+        let pid = record.pid.unwrap();
+        let name = || fs::read_to_string(format!("/proc/{pid}/comm")).unwrap();
         while name() != "sleep\n" {
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
-        let stat = fs::read_to_string(format!("/proc/{}/stat", record.pid)).unwrap();
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
         let session: Vec<&str> = stat
             .rsplit_once(')')
             .unwrap()
             .1
             .split_ascii_whitespace()
             .collect();
-        assert_eq!(session[3], record.pid.to_string());
+        assert_eq!(session[3], pid.to_string());
         children.stop(&prepared.id).unwrap();
         for _ in 0..500 {
             if children.reply(&prepared.id).unwrap().state == StartState::Ended {
@@ -381,5 +461,67 @@ mod tests {
             std::thread::sleep(std::time::Duration::from_millis(10));
         }
         panic!("it did not end");
+    }
+
+    #[test]
+    fn a_start_that_cannot_be_recorded_leaves_no_process_and_no_folder() {
+        let own = tempfile::tempdir().unwrap();
+        let (sender, requests) = channel::<SpawnRequest>();
+        let (pids, started) = channel();
+        let starts = own.path().join("starts");
+        std::thread::spawn(move || {
+            for mut request in requests {
+                let child = request.command.spawn();
+                pids.send(child.as_ref().unwrap().id()).unwrap();
+                // As a full disk: what is written next cannot be.
+                let start = fs::read_dir(&starts).unwrap().next().unwrap().unwrap();
+                fs::create_dir(start.path().join("start.json.partial")).unwrap();
+                request.reply.send(child).unwrap();
+            }
+        });
+        let children = Children::open(own.path(), Spawner::new(sender)).unwrap();
+        let prepared = children.prepare().unwrap();
+        let mut command = Command::new("/bin/sleep");
+        command.arg("1000");
+        assert!(children.start(&prepared, command).is_err());
+        drop(prepared);
+        assert_eq!(children.ids(), Vec::<String>::new());
+        let pid = started.recv().unwrap();
+        assert!(
+            !Path::new(&format!("/proc/{pid}")).exists(),
+            "it runs, or nobody has waited for it"
+        );
+    }
+
+    #[test]
+    fn starts_that_have_ended_are_removed_while_the_server_lives() {
+        let own = tempfile::tempdir().unwrap();
+        let children = children(own.path());
+        let over = StartRecord {
+            command: Vec::new(),
+            pid: Some(u32::MAX),
+            started_ticks: 1,
+        };
+        let prepared: Vec<_> = (0..KEPT_MAX + 50)
+            .map(|_| {
+                let prepared = children.prepare().unwrap();
+                write_record(&prepared.folder, &over).unwrap();
+                prepared
+            })
+            .collect();
+        drop(children.prepare().unwrap());
+        let left = children.ids();
+        assert_eq!(left.len(), KEPT_MAX);
+        assert_eq!(left.last(), prepared.last().map(|start| &start.id));
+        // A server that was killed while it started something, or before.
+        write_record(
+            &children.prepare().unwrap().folder,
+            &StartRecord { pid: None, ..over },
+        )
+        .unwrap();
+        std::mem::forget(children.prepare().unwrap());
+        let (sender, _requests) = channel();
+        let next = Children::open(own.path(), Spawner::new(sender)).unwrap();
+        assert!(next.preparing().is_empty() && next.ids().len() <= KEPT_MAX);
     }
 }

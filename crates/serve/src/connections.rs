@@ -1,22 +1,21 @@
-//! Connections of the server: how many, how long they may be silent, with or without TLS.
+//! Connections of the server: how many, how long they may be silent or not read, with or without TLS.
 
-use std::io;
-use std::path::Path;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context;
 use axum::Router;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
-use rustls::ServerConfig;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, watch};
-use tokio_rustls::TlsAcceptor;
+use tokio::sync::{Notify, Semaphore, watch};
+use tower::ServiceExt;
+
+use crate::certificate::Certificate;
+use crate::unread::{TimedWrites, WRITE_TIMEOUT};
 
 /// Connections at a time, half of the files that may be open at most; further ones wait in the kernel's queue.
 const CONNECTIONS_MAX: usize = 1000;
@@ -27,10 +26,35 @@ const HEAD_BYTES_MAX: usize = 32 << 10;
 /// Wait after an error of accepting: there are no descriptors left.
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// The other end of a connection; each of its requests has it.
+#[derive(Clone)]
+pub struct ConnectionPeer {
+    pub address: IpAddr,
+    close: Arc<Notify>,
+}
+
+impl ConnectionPeer {
+    /// What closes the connection.
+    pub fn close(&self) -> Arc<Notify> {
+        Arc::clone(&self.close)
+    }
+
+    /// The addresses that one person has: a network of IPv6 is given to each.
+    pub fn network(&self) -> IpAddr {
+        match self.address.to_canonical() {
+            IpAddr::V6(address) => {
+                let [a, b, c, d, ..] = address.segments();
+                IpAddr::V6(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
+            }
+            v4 => v4,
+        }
+    }
+}
+
 /// Accepts connections until told to end.
 pub async fn accept(
     listener: TcpListener,
-    tls: Option<TlsAcceptor>,
+    tls: Option<Arc<Certificate>>,
     app: Router,
     mut ended: watch::Receiver<()>,
 ) {
@@ -46,21 +70,27 @@ pub async fn accept(
             accepted = listener.accept() => accepted,
             _ = ended.changed() => return,
         };
-        let Ok((stream, _)) = accepted else {
+        let Ok((stream, from)) = accepted else {
             tokio::time::sleep(PAUSE).await;
             continue;
         };
         // Answers and events are small writes.
         let _ = stream.set_nodelay(true);
         let (app, tls, ended) = (app.clone(), tls.clone(), ended.clone());
+        let peer = ConnectionPeer {
+            address: from.ip().to_canonical(),
+            close: Arc::default(),
+        };
         tokio::spawn(async move {
             let _permit = permit;
+            // Below TLS: what counts is what the peer takes.
+            let stream = TimedWrites::new(stream, WRITE_TIMEOUT);
             match tls {
-                None => serve(stream, app, ended).await,
+                None => serve(stream, app, peer, ended).await,
                 Some(tls) => {
-                    let handshake = tokio::time::timeout(HEAD_TIMEOUT, tls.accept(stream));
-                    if let Ok(Ok(stream)) = handshake.await {
-                        serve(stream, app, ended).await;
+                    let handshake = tls.acceptor().accept(stream);
+                    if let Ok(Ok(stream)) = tokio::time::timeout(HEAD_TIMEOUT, handshake).await {
+                        serve(stream, app, peer, ended).await;
                     }
                 }
             }
@@ -68,11 +98,15 @@ pub async fn accept(
     }
 }
 
-async fn serve<S>(stream: S, app: Router, mut ended: watch::Receiver<()>)
+async fn serve<S>(stream: S, app: Router, peer: ConnectionPeer, mut ended: watch::Receiver<()>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let service = TowerToHyperService::new(app);
+    let close = peer.close();
+    let service = service_fn(move |mut request: hyper::Request<Incoming>| {
+        request.extensions_mut().insert(peer.clone());
+        app.clone().oneshot(request)
+    });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
@@ -81,23 +115,7 @@ where
     // An error is a client that went away.
     tokio::select! {
         _ = connection => {}
+        () = close.notified() => {}
         _ = ended.changed() => {}
     }
-}
-
-/// The acceptor of a certificate with its key.
-pub fn acceptor(certificate: &Path, key: &Path) -> anyhow::Result<TlsAcceptor> {
-    let chain = CertificateDer::pem_file_iter(certificate)
-        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-        .with_context(|| format!("{} is no certificate in PEM", certificate.display()))?;
-    let key_der = PrivateKeyDer::from_pem_file(key)
-        .with_context(|| format!("{} is no private key in PEM", key.display()))?;
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(io::Error::other)?
-        .with_no_client_auth()
-        .with_single_cert(chain, key_der)
-        .context("the certificate and the key do not belong together")?;
-    Ok(TlsAcceptor::from(Arc::new(config)))
 }

@@ -1,15 +1,22 @@
 //! Errors of the API, as JSON with a status.
 
-use axum::Json;
-use axum::http::StatusCode;
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use tare_record::api::ErrorReply;
+
+use crate::audit::RefusalReason;
+
+/// Time after which what is busy is asked again.
+const RETRY_S: u64 = 10;
 
 /// An error with its status.
 #[derive(Debug)]
 pub struct Refusal {
     pub status: StatusCode,
     pub error: ErrorReply,
+    /// Seconds after which the same may be allowed.
+    pub retry_after_s: Option<u64>,
 }
 
 /// Result of a handler.
@@ -24,6 +31,15 @@ impl Refusal {
                 line: None,
                 column: None,
             },
+            retry_after_s: None,
+        }
+    }
+
+    /// The same, with the time to wait in its answer.
+    pub fn retry_after(self, seconds: u64) -> Refusal {
+        Refusal {
+            retry_after_s: Some(seconds),
+            ..self
         }
     }
 
@@ -51,7 +67,7 @@ impl Refusal {
 
     /// There is no room for it at the moment.
     pub fn busy(message: impl Into<String>) -> Refusal {
-        Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message)
+        Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message).retry_after(RETRY_S)
     }
 
     /// The machine does not do what the server needs.
@@ -71,6 +87,9 @@ impl From<std::io::Error> for Refusal {
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
-        (self.status, Json(self.error)).into_response()
+        let wait = self.retry_after_s;
+        let wait = wait.map(|seconds| [(header::RETRY_AFTER, seconds.to_string())]);
+        let problem = Extension(RefusalReason(self.error.message.clone()));
+        (self.status, wait, problem, Json(self.error)).into_response()
     }
 }

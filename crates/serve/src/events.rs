@@ -42,10 +42,7 @@ pub fn stream(
 pub fn permit(server: &Shared) -> Reply<OwnedSemaphorePermit> {
     let permit = server.streams.clone().try_acquire_owned();
     permit.map_err(|_| {
-        Refusal::new(
-            axum::http::StatusCode::SERVICE_UNAVAILABLE,
-            "too many event streams are open: close pages that are not needed",
-        )
+        Refusal::busy("too many event streams are open: close pages that are not needed")
     })
 }
 
@@ -78,7 +75,7 @@ async fn follow(
             to.send(Ok(event)).await.map_err(io::Error::other)?;
         }
         // Whoever wrote may have ended without a last event.
-        if !any && lock::holder(folder).is_none() && tail.is_at_end()? {
+        if !any && !lock::is_held(folder) && tail.is_at_end()? {
             let event = Event::default().event("ended").data("{}");
             to.send(Ok(event)).await.map_err(io::Error::other)?;
             return Ok(());

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
@@ -19,8 +19,8 @@ use tare_report::routes;
 
 use crate::children::PreparedStart;
 use crate::error::{Refusal, Reply};
-use crate::places;
 use crate::server::Server;
+use crate::{places, sys};
 
 /// Largest experiment file.
 const YAML_BYTES_MAX: u64 = 1 << 20;
@@ -145,7 +145,7 @@ fn begin(
         .arg("--out")
         .arg(&server.options.runs);
     command.env("TARE_HOME", &server.options.home);
-    Ok(server.children.start(prepared, command)?)
+    server.start(prepared, command)
 }
 
 /// The words of a request for `tare plan` and `tare run`. Targets can be neither named nor sent: they are code.
@@ -211,28 +211,25 @@ pub fn answer(server: &Server, mut command: Command) -> Reply<String> {
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    let mut child = server.children.spawner().spawn(command)?;
-    let (out, err) = (child.stdout.take(), child.stderr.take());
+    let mut child = Reaped(server.children.spawner().spawn(command)?);
+    let (out, err) = (child.0.stdout.take(), child.0.stderr.take());
     let read = |stream: Option<Box<dyn Read + Send>>| {
-        std::thread::spawn(move || {
+        std::thread::Builder::new().spawn(move || {
             let mut text = Vec::new();
             // What is not read because of an error is missing in a message only.
             let _ = stream.map(|stream| stream.take(ANSWER_BYTES_MAX).read_to_end(&mut text));
             String::from_utf8_lossy(&text).into_owned()
         })
     };
-    let out = read(out.map(|stream| Box::new(stream) as Box<dyn Read + Send>));
-    let err = read(err.map(|stream| Box::new(stream) as Box<dyn Read + Send>));
+    let out = read(out.map(|stream| Box::new(stream) as Box<dyn Read + Send>))?;
+    let err = read(err.map(|stream| Box::new(stream) as Box<dyn Read + Send>))?;
     let begun = Instant::now();
-    // It inherits that it runs on idle cores only.
-    let is_idle = server.runs.is_measuring();
     let status = loop {
-        match child.try_wait()? {
+        match child.0.try_wait()? {
             Some(status) => break status,
             None if begun.elapsed() > ANSWER_TIMEOUT => {
-                let _ = child.kill();
-                let _ = child.wait();
-                return Err(match is_idle {
+                // It inherits that it runs on idle cores only.
+                return Err(match sys::runs_when_idle() {
                     true => Refusal::busy(
                         "it took more than 30 seconds beside what is measured: try again later",
                     ),
@@ -249,6 +246,17 @@ pub fn answer(server: &Server, mut command: Command) -> Reply<String> {
     match status.success() {
         true => Ok(out),
         false => Err(refusal(&err)),
+    }
+}
+
+/// A process that is ended and waited for with this.
+struct Reaped(Child);
+
+impl Drop for Reaped {
+    fn drop(&mut self) {
+        // Errors mean that it has ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 

@@ -1,6 +1,8 @@
 //! Loads: those that were kept, results of Fortio beside them, and starting one.
 
 use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -87,7 +89,7 @@ fn detail_of(runs: &Path, id: &str) -> LoadDetail {
             report: None,
         };
     }
-    entry.running = lock::holder(&path).is_some();
+    entry.running = lock::is_held(&path);
     let report = match loads::report(&path) {
         Ok(report) => {
             entry.figures = Some(loads::figures(&report, &path));
@@ -106,19 +108,26 @@ fn detail_of(runs: &Path, id: &str) -> LoadDetail {
     LoadDetail { entry, report }
 }
 
-/// Keeps a result of Fortio.
-pub fn import(runs: &Path, text: &[u8]) -> Reply<String> {
+/// Keeps a result of Fortio: whole and for good once it is answered, or not at all.
+pub fn import(runs: &Path, own: &Path, text: &[u8]) -> Reply<String> {
     let figures = loads::fortio(text).map_err(|error| Refusal::invalid(error.to_string()))?;
     let at = figures.started_unix_us.unwrap_or_default() / 1000;
+    let mut file = tempfile::Builder::new()
+        .permissions(fs::Permissions::from_mode(0o644))
+        .tempfile_in(own)?;
+    file.write_all(text)?;
+    file.as_file().sync_all()?;
     for number in 1..1000 {
         let id = format!("fortio-{at:013}-{number}{FORTIO_END}");
-        match fs::File::create_new(runs.join(&id)) {
-            Ok(mut file) => {
-                std::io::Write::write_all(&mut file, text)?;
+        match file.persist_noclobber(runs.join(&id)) {
+            Ok(_) => {
+                fs::File::open(runs)?.sync_all()?;
                 return Ok(id);
             }
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error.into()),
+            Err(failed) if failed.error.kind() == std::io::ErrorKind::AlreadyExists => {
+                file = failed.file;
+            }
+            Err(failed) => return Err(failed.error.into()),
         }
     }
     Err(Refusal::conflict("this result is there already"))
@@ -226,7 +235,15 @@ pub fn start(server: &Server, request: &LoadRequest) -> Reply<StartReply> {
                 .arg(named_file(&server.options.files, name)?);
         }
     }
-    Ok(server.children.start(&prepared, command)?)
+    server.start(&prepared, command)
+}
+
+/// Whom the load of a URL goes to, for a log: without user, path and query, which may be secret.
+pub fn target(url: &str) -> String {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    format!("{scheme}://{host}")
 }
 
 /// A text without control characters.

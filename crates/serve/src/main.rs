@@ -1,10 +1,14 @@
 //! The server of `tare serve`: an API and a page over a folder of runs. It computes no figure of its own, and its state is in
 //! folders: a run or load that it starts is a process of its own, which outlives it.
 
+mod access;
 mod archive;
 mod assets;
+mod attempts;
+mod audit;
 mod auth;
 mod body;
+mod certificate;
 mod children;
 mod connections;
 mod error;
@@ -12,6 +16,7 @@ mod events;
 mod experiments;
 mod history;
 mod kafka;
+mod load_routes;
 mod loads;
 mod memory;
 mod metrics;
@@ -21,7 +26,9 @@ mod places;
 mod routes;
 mod runs;
 mod server;
+mod sessions;
 mod sys;
+mod unread;
 
 use std::process::ExitCode;
 use std::sync::mpsc;

@@ -1,7 +1,6 @@
 //! `/metrics` in OpenMetrics: what is being measured now, and the last result of each experiment.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use axum::extract::State;
@@ -10,12 +9,11 @@ use axum::response::IntoResponse;
 use tare_export::follow::last_events;
 use tare_export::formats::openmetrics;
 use tare_export::metrics::{self, Metrics};
-use tare_export::{live, lock, run_metrics};
+use tare_export::{live, run_metrics};
 use tare_record::api::{RunEntry, RunEntryState};
 use tare_record::text::word_of;
 
 use crate::error::{Refusal, Reply};
-use crate::places;
 use crate::server::{Server, Shared};
 
 /// Most experiments whose last result is shown.
@@ -40,23 +38,17 @@ fn text(server: &Server) -> String {
             live::run(&mut page, &entry.id, &last_events(&runs.join(&entry.id)));
         }
     }
-    live_loads(&mut page, runs);
+    for id in server.runs.measured() {
+        let folder = runs.join(&id);
+        if server.runs.run(&id).is_err() {
+            live::load(&mut page, &id, &last_events(&folder));
+        }
+    }
     for entry in last_complete(&entries).values().take(EXPERIMENTS_MAX) {
         page.extend(results(server, entry));
     }
     server.kafka.metrics(&mut page);
     openmetrics::text(&page)
-}
-
-fn live_loads(page: &mut Metrics, runs: &Path) {
-    let entries = std::fs::read_dir(runs).into_iter().flatten().flatten();
-    let ids = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    for id in ids.filter(|id| id.contains("-load") && places::name(id).is_ok()) {
-        let folder = runs.join(&id);
-        if lock::holder(&folder).is_some() {
-            live::load(page, &id, &last_events(&folder));
-        }
-    }
 }
 
 /// The newest complete run of each experiment.

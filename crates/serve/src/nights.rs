@@ -124,7 +124,9 @@ fn nights(runs: &Path) -> Vec<NightSummary> {
     names.sort_by_key(|name| {
         std::cmp::Reverse((name.get(..10).map(str::to_owned), name.len(), name.clone()))
     });
-    let running = lock::holder_of(&runs.join(suite::LOCK)).and_then(|_| newest(&folder, &names));
+    let running = lock::is_locked(&runs.join(suite::LOCK))
+        .then(|| newest(&folder, &names))
+        .flatten();
     let summary = |name: &String| {
         let mut summary = NightSummary {
             night: name.clone(),

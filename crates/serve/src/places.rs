@@ -1,7 +1,7 @@
 //! Folders and names: which texts of a request name something in the folder of runs.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
@@ -13,6 +13,9 @@ use crate::error::{Refusal, Reply};
 const NAME_BYTES_MAX: usize = 128;
 /// Longest path of a file in a run.
 const PATH_BYTES_MAX: usize = 1024;
+
+/// Piece of a text that is read at a time.
+const PIECE_BYTES: u64 = 64 << 10;
 
 /// The folder of the server's own files below the folder of runs: starts, imports, the token.
 pub const OWN_FOLDER: &str = ".serve";
@@ -71,12 +74,42 @@ fn open_beneath(folder: &Path, path: &str) -> io::Result<OwnedFd> {
 pub fn text(mut file: File, bytes_max: u64) -> io::Result<String> {
     let whole = file.metadata()?.len();
     let mut bytes = Vec::new();
-    file.by_ref().take(bytes_max).read_to_end(&mut bytes)?;
+    Read::by_ref(&mut file)
+        .take(bytes_max)
+        .read_to_end(&mut bytes)?;
     let mut text = String::from_utf8_lossy(&bytes).into_owned();
     if whole > bytes_max {
         text.push_str(&format!("\n… cut here: the file has {whole} bytes\n"));
     }
     Ok(text)
+}
+
+/// Writes the text of a file, as [`text`] has it, in pieces.
+pub fn write_text(mut file: File, bytes_max: u64, to: &mut impl Write) -> io::Result<()> {
+    let whole = file.metadata()?.len();
+    let mut left = Read::by_ref(&mut file).take(bytes_max);
+    let mut piece = Vec::new();
+    loop {
+        let more = Read::by_ref(&mut left)
+            .take(PIECE_BYTES)
+            .read_to_end(&mut piece)?;
+        // A character that goes on in the next piece waits for it.
+        let end = match (more, std::str::from_utf8(&piece)) {
+            (1.., Err(error)) if error.error_len().is_none() => error.valid_up_to(),
+            _ => piece.len(),
+        };
+        let end = if end == 0 { piece.len() } else { end };
+        let rest = piece.split_off(end);
+        to.write_all(String::from_utf8_lossy(&piece).as_bytes())?;
+        piece = rest;
+        if more == 0 {
+            break;
+        }
+    }
+    if whole > bytes_max {
+        write!(to, "\n… cut here: the file has {whole} bytes\n")?;
+    }
+    to.flush()
 }
 
 /// Sizes of the regular files below a folder, with their paths relative to it, in order; at most `entries_max`.
@@ -146,5 +179,38 @@ mod tests {
             text(file, 1).unwrap(),
             "{\n… cut here: the file has 2 bytes\n"
         );
+    }
+
+    #[test]
+    fn a_text_in_pieces_is_the_same_as_at_once() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("log");
+        for text in [
+            Vec::new(),
+            b"short".to_vec(),
+            // Characters of three bytes lie across the pieces, and what is none is replaced.
+            "…".repeat(100_000).into_bytes(),
+            [
+                b"x".repeat(70_000),
+                vec![0xff, 0xe2, 0x80],
+                b"y".repeat(70_000),
+            ]
+            .concat(),
+            [b"x".repeat(65_535), vec![0xe2, 0x80]].concat(),
+        ] {
+            std::fs::write(&path, &text).unwrap();
+            for bytes_max in [1000, 65_536, 1 << 20] {
+                let open = || File::open(&path).unwrap();
+                let mut written = Vec::new();
+                write_text(open(), bytes_max, &mut written).unwrap();
+                assert_eq!(
+                    String::from_utf8(written).unwrap(),
+                    super::text(open(), bytes_max).unwrap(),
+                    "{} bytes of {}",
+                    bytes_max,
+                    text.len()
+                );
+            }
+        }
     }
 }

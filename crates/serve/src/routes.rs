@@ -3,29 +3,35 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::{Body, Bytes};
 use axum::extract::{Path, Query, RawQuery, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, delete, get, post};
-use axum::{Json, Router, middleware};
+use axum::{Extension, Json, Router, middleware};
 use serde::de::DeserializeOwned;
 use serde_json::json;
-use tare_record::api::{ExperimentRequest, LoadList, LoadRequest, RunList, ServerInfo};
+use tare_export::lock;
+use tare_record::api::{Caller, ExperimentRequest, RunList, ServerInfo};
+use tare_record::view::View;
 use tare_report::{html, overlay};
 
-use crate::body::{body, json, received};
+use crate::audit::AuditSubject;
+use crate::body::{in_parts, json, json_about, received};
 use crate::error::{Refusal, Reply};
 use crate::server::{Server, Shared};
 use crate::{
-    archive, assets, auth, events, experiments, history, kafka, loads, memory, metrics, nights,
-    openapi, places, sys,
+    access, archive, assets, auth, events, experiments, history, kafka, load_routes, memory,
+    metrics, nights, openapi, places, sys,
 };
 
 /// Time in which an archive must have come.
 const ARCHIVE_TIMEOUT: Duration = Duration::from_secs(600);
 /// Part of a file of a run that is shown.
 const FILE_BYTES_MAX: u64 = 4 << 20;
+/// Longest wait for one of those who compute, before the request is refused.
+const COMPUTING_PATIENCE: Duration = Duration::from_secs(20);
+/// Where the API is.
+pub const API: &str = "/api/v1";
 /// Most runs side by side.
 const OVERLAY_MAX: usize = 8;
 
@@ -55,7 +61,7 @@ pub struct ApiRoute {
 
 /// Defines the table of routes.
 macro_rules! routes {
-    ($($method:ident $path:literal ($takes:expr => $status:literal $gives:expr) $handler:path: $about:literal;)*) => {
+    ($($method:ident $path:tt ($takes:expr => $status:literal $gives:expr) $handler:path: $about:literal;)*) => {
         /// The routes of this module, below `/api/v1`.
         pub const ROUTES: &[ApiRoute] = &[$(ApiRoute {
             method: stringify!($method),
@@ -74,6 +80,8 @@ pub(crate) use routes;
 pub fn all() -> impl Iterator<Item = &'static ApiRoute> {
     ROUTES
         .iter()
+        .chain(access::ROUTES)
+        .chain(load_routes::ROUTES)
         .chain(history::ROUTES)
         .chain(nights::ROUTES)
         .chain(kafka::routes::ROUTES)
@@ -107,13 +115,6 @@ routes! {
     get "/starts" (Nothing => 200 Object) start_list: "What was started from here, the newest first";
     get "/starts/{id}" (Nothing => 200 shape("StartReply")) start_detail: "A start";
     post "/starts/{id}/stop" (Nothing => 202 Nothing) start_stop: "Stop what was started";
-    get "/loads" (Nothing => 200 shape("LoadList")) load_list: "All loads, the newest first";
-    post "/loads" (shape("LoadRequest") => 201 shape("StartReply")) load_start: "Start a load";
-    post "/loads/import" (Object => 201 Object) load_import: "Import a result of Fortio (JSON)";
-    get "/loads/{id}" (Nothing => 200 shape("LoadDetail")) load_detail: "A load";
-    delete "/loads/{id}" (Nothing => 204 Nothing) load_delete: "Delete a load that has ended";
-    get "/loads/{id}/events" (Nothing => 200 Events) load_events: "The events of a load; `Last-Event-ID` resumes";
-    post "/loads/{id}/stop" (Nothing => 202 Nothing) load_stop: "Stop a load; what was measured is kept";
     get "/machine" (Nothing => 200 shape("EnvironmentRecord")) machine: "The machine, as `tare doctor` describes it";
     get "/schemas/{name}" (Nothing => 200 Object) schema: "A JSON Schema of `tare schema`";
     get "/openapi.json" (Nothing => 200 Object) description: "This description";
@@ -131,6 +132,7 @@ pub fn app(server: Shared) -> Router {
         "/new",
         "/compare",
         "/machine",
+        "/audit",
         "/history",
         "/history/{page}",
         "/kafka",
@@ -145,6 +147,8 @@ pub fn app(server: Shared) -> Router {
     let access = Arc::clone(&server.access);
     let free = memory::FreeMemory::new();
     let own = routed(ROUTES)
+        .merge(routed(access::ROUTES))
+        .merge(routed(load_routes::ROUTES))
         .merge(routed(history::ROUTES))
         .merge(routed(nights::ROUTES));
     let own = own.layer(middleware::from_fn_with_state(free.clone(), memory::hold));
@@ -155,21 +159,28 @@ pub fn app(server: Shared) -> Router {
     Router::new()
         .route("/metrics", get(metrics::page))
         .layer(middleware::from_fn_with_state(free, memory::hold))
-        .nest("/api/v1", own.merge(of_clusters).fallback(unknown))
+        .nest(API, own.merge(of_clusters).fallback(unknown))
         .route("/assets/{name}", get(assets::asset))
         .merge(page)
         .fallback(unknown)
         .with_state(server)
-        .layer(middleware::from_fn_with_state(access, auth::check))
-        .layer(middleware::map_response(with_headers))
+        .layer(middleware::from_fn_with_state(
+            Arc::clone(&access),
+            auth::check,
+        ))
+        .layer(middleware::map_response_with_state(access, with_headers))
 }
 
 async fn unknown() -> Refusal {
     Refusal::not_found("there is nothing here: GET /api/v1/openapi.json describes the API")
 }
 
-async fn with_headers(mut response: Response) -> Response {
+async fn with_headers(State(access): State<Arc<auth::Access>>, mut response: Response) -> Response {
     let headers = response.headers_mut();
+    if access.has_all_of_its_host() {
+        let always = HeaderValue::from_static("max-age=31536000");
+        headers.insert(header::STRICT_TRANSPORT_SECURITY, always);
+    }
     for (name, value) in assets::security_headers() {
         // The page of a night may do less than this page.
         headers.entry(name).or_insert(value);
@@ -194,13 +205,20 @@ pub async fn computing<T: Send + 'static>(
     server: Shared,
     work: impl FnOnce(&Server) -> Reply<T> + Send + 'static,
 ) -> Reply<T> {
-    let permit = Arc::clone(&server.computations).acquire_owned().await;
+    let permit = Arc::clone(&server.computations).acquire_owned();
+    let permit = tokio::time::timeout(COMPUTING_PATIENCE, permit).await;
+    let Ok(Ok(permit)) = permit else {
+        return Err(Refusal::busy(
+            "too much is being computed, on idle cores only while something is measured: try again later",
+        ));
+    };
     let (sender, done) = tokio::sync::oneshot::channel();
     // A thread of its own: one that runs only on idle cores cannot become another again.
     std::thread::Builder::new()
         .name("compute".into())
         .spawn(move || {
             let _permit = permit;
+            // Asked before: this may wait for nobody and keep nobody waiting from here on.
             if server.runs.is_measuring() {
                 sys::run_when_idle();
             }
@@ -222,7 +240,10 @@ fn defect() -> Refusal {
     Refusal::failed("a defect of Tare: its answer could not be made")
 }
 
-async fn server_info(State(server): State<Shared>) -> Json<ServerInfo> {
+async fn server_info(
+    State(server): State<Shared>,
+    Extension(caller): Extension<Caller>,
+) -> Json<ServerInfo> {
     Json(ServerInfo {
         tare: env!("CARGO_PKG_VERSION").to_owned(),
         version: tare_record::FORMAT_VERSION,
@@ -234,27 +255,74 @@ async fn server_info(State(server): State<Shared>) -> Json<ServerInfo> {
             .iter()
             .map(|path| path.display().to_string())
             .collect(),
+        parallel: server.options.parallel,
+        caller,
     })
 }
 
 async fn run_list(State(server): State<Shared>) -> Reply<Json<RunList>> {
     let (runs, without) = blocking(Arc::clone(&server), |server| Ok(server.runs.list())).await?;
     if !without.is_empty() {
-        tokio::spawn(computing(server, move |server| {
-            server.runs.summarise(without);
-            Ok(())
-        }));
+        tokio::spawn(summarise(server, without));
     }
     Ok(Json(RunList { runs }))
 }
 
+/// Makes summaries of runs that have none, one after the other.
+async fn summarise(server: Shared, ids: Vec<String>) {
+    for id in server.runs.to_summarise(ids) {
+        let of = id.clone();
+        let make = move |server: &Server| Ok(server.runs.make_summary(&of));
+        let made = computing(Arc::clone(&server), make).await.ok();
+        let keep = move |server: &Server| {
+            server.runs.keep_summary(&id, made);
+            Ok(())
+        };
+        // An error is a defect, which has nothing to say to anybody here.
+        let _ = blocking(Arc::clone(&server), keep).await;
+    }
+}
+
+/// What is shown of the view of a run, which is made unless it is known.
+async fn viewing<T: Send + 'static>(
+    server: &Shared,
+    id: &str,
+    show: impl FnOnce(&View) -> Reply<T> + Send + 'static,
+) -> Reply<T> {
+    let of = id.to_owned();
+    let known = move |server: &Server| server.runs.known_view(&of);
+    let known = blocking(Arc::clone(server), known).await?;
+    let of = id.to_owned();
+    let (made, shown) = computing(Arc::clone(server), move |server| match known {
+        Some(view) => Ok((None, show(&view)?)),
+        None => {
+            let made = server.runs.make_view(&of)?;
+            let shown = show(&made.view)?;
+            Ok((Some(made), shown))
+        }
+    })
+    .await?;
+    if let Some(made) = made {
+        let of = id.to_owned();
+        let keep = move |server: &Server| server.runs.keep_view(&of, made);
+        // A run that was deleted meanwhile is shown, and not kept.
+        let _ = blocking(Arc::clone(server), keep).await;
+    }
+    Ok(shown)
+}
+
 async fn run_start(State(server): State<Shared>, request: Request) -> Reply<impl IntoResponse> {
-    let wanted: ExperimentRequest = json(request).await?;
+    let about = |wanted: &ExperimentRequest| {
+        let name = wanted.experiment.as_ref().or(wanted.name.as_ref());
+        name.cloned().unwrap_or_default()
+    };
+    let wanted = json_about(request, about).await?;
     let started = blocking(server, move |server| experiments::start(server, &wanted)).await?;
     Ok((StatusCode::CREATED, Json(started)))
 }
 
 async fn run_import(State(server): State<Shared>, request: Request) -> Reply<impl IntoResponse> {
+    let subject = AuditSubject::of(&request);
     let file = tempfile::tempfile_in(server.own_folder())?;
     let received = received(request.into_body(), file.try_clone()?);
     match tokio::time::timeout(ARCHIVE_TIMEOUT, received).await {
@@ -270,6 +338,7 @@ async fn run_import(State(server): State<Shared>, request: Request) -> Reply<imp
         archive::import(&server.options.runs, &server.own_folder(), file)
     })
     .await?;
+    subject.set(id.clone());
     Ok((StatusCode::CREATED, Json(json!({ "id": id }))))
 }
 
@@ -277,9 +346,18 @@ async fn run_detail(
     State(server): State<Shared>,
     Path(id): Path<String>,
 ) -> Reply<impl IntoResponse> {
-    computing(server, move |server| server.runs.detail(&id))
-        .await
-        .map(Json)
+    let of = id.clone();
+    let entry = blocking(Arc::clone(&server), move |server| server.runs.entry(&of)).await?;
+    let detail = move |server: &Server| server.runs.detail(entry);
+    let mut detail = computing(Arc::clone(&server), detail).await?;
+    let plan_text = viewing(&server, &id, |view| Ok(view.plan_text.clone())).await;
+    match plan_text {
+        Ok(text) => detail.plan_text = text,
+        Err(refusal) if refusal.status == StatusCode::SERVICE_UNAVAILABLE => return Err(refusal),
+        // A run that has only begun has no plan yet, and one of another version none that can be read.
+        Err(_) => {}
+    }
+    Ok(Json(detail))
 }
 
 async fn run_delete(State(server): State<Shared>, Path(id): Path<String>) -> Reply<StatusCode> {
@@ -294,9 +372,8 @@ async fn run_view(
     State(server): State<Shared>,
     Path(id): Path<String>,
 ) -> Reply<impl IntoResponse> {
-    let text = computing(server, move |server| {
-        let view = server.runs.view(&id)?;
-        serde_json::to_string(&*view).map_err(|error| Refusal::failed(error.to_string()))
+    let text = viewing(&server, &id, |view| {
+        serde_json::to_string(view).map_err(|error| Refusal::failed(error.to_string()))
     })
     .await?;
     Ok(([(header::CONTENT_TYPE, "application/json")], text))
@@ -307,8 +384,8 @@ async fn run_report(
     Path(id): Path<String>,
 ) -> Reply<impl IntoResponse> {
     let name = format!("attachment; filename=\"{}.html\"", places::name(&id)?);
-    let page = computing(server, move |server| {
-        html::html(&*server.runs.view(&id)?).map_err(|error| Refusal::failed(error.to_string()))
+    let page = viewing(&server, &id, |view| {
+        html::html(view).map_err(|error| Refusal::failed(error.to_string()))
     })
     .await?;
     // Opened from here, it would be a page of this server with scripts of its own.
@@ -325,38 +402,14 @@ async fn run_archive(
 ) -> Reply<impl IntoResponse> {
     let folder = server.runs.run(&id)?;
     let name = format!("attachment; filename=\"{id}.tar\"");
-    let (sender, mut parts) = tokio::sync::mpsc::channel(8);
-    tokio::task::spawn_blocking(move || {
-        // An error means that the reader is gone.
-        let _ = archive::write(
-            &folder,
-            &id,
-            std::io::BufWriter::with_capacity(64 << 10, Parts(sender)),
-        );
-    });
-    let stream = futures_util::stream::poll_fn(move |context| parts.poll_recv(context));
     let headers = [
         (header::CONTENT_TYPE, "application/x-tar".to_owned()),
         (header::CONTENT_DISPOSITION, name),
     ];
-    Ok((headers, Body::from_stream(stream)))
-}
-
-/// Sends what is written to a stream.
-struct Parts(tokio::sync::mpsc::Sender<std::io::Result<Bytes>>);
-
-impl std::io::Write for Parts {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        let part = Bytes::copy_from_slice(bytes);
-        self.0
-            .blocking_send(Ok(part))
-            .map_err(std::io::Error::other)?;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
+    Ok((
+        headers,
+        in_parts(move |parts| archive::write(&folder, &id, parts)),
+    ))
 }
 
 async fn run_events(
@@ -369,20 +422,20 @@ async fn run_events(
 }
 
 async fn run_stop(State(server): State<Shared>, Path(id): Path<String>) -> Reply<StatusCode> {
-    let folder = server.runs.run(&id)?;
-    stop(&folder)
+    stop(&server.runs.run(&id)?)
 }
 
-fn stop(folder: &std::path::Path) -> Reply<StatusCode> {
-    let holder = tare_export::lock::holder(folder);
-    let stopped = holder.is_some_and(|pid| {
-        tare_export::lock::interrupt(pid, || tare_export::lock::holder(folder) == Some(pid))
-    });
+/// Stops whoever measures in a folder.
+pub fn stop(folder: &std::path::Path) -> Reply<StatusCode> {
+    let holder = lock::holder(folder);
+    let stopped =
+        holder.is_some_and(|pid| lock::interrupt(pid, || lock::holder(folder) == Some(pid)));
     match stopped {
         true => Ok(StatusCode::ACCEPTED),
-        false => Err(Refusal::conflict(
-            "it has ended, or belongs to another user",
+        false if lock::is_held(folder) => Err(Refusal::conflict(
+            "it goes on, and this server cannot reach it (another user's, or in another container): stop it where it was started",
         )),
+        false => Err(Refusal::conflict("it has ended")),
     }
 }
 
@@ -410,13 +463,13 @@ async fn run_file(
     State(server): State<Shared>,
     Path((id, path)): Path<(String, String)>,
 ) -> Reply<impl IntoResponse> {
-    let text = blocking(server, move |server| {
-        let file = places::open_below(&server.runs.run(&id)?, &path)?;
-        Ok(places::text(file, FILE_BYTES_MAX)?)
+    let file = blocking(server, move |server| {
+        places::open_below(&server.runs.run(&id)?, &path)
     });
+    let file = file.await?;
     Ok((
         [(header::CONTENT_TYPE, "text/plain; charset=utf-8")],
-        text.await?,
+        in_parts(move |mut parts| places::write_text(file, FILE_BYTES_MAX, &mut parts)),
     ))
 }
 
@@ -494,59 +547,6 @@ async fn start_detail(
 async fn start_stop(State(server): State<Shared>, Path(id): Path<String>) -> Reply<StatusCode> {
     server.children.stop(&id)?;
     Ok(StatusCode::ACCEPTED)
-}
-
-async fn load_list(State(server): State<Shared>) -> Reply<impl IntoResponse> {
-    let loads = computing(server, |server| Ok(loads::list(&server.options.runs)));
-    Ok(Json(LoadList {
-        loads: loads.await?,
-    }))
-}
-
-async fn load_start(State(server): State<Shared>, request: Request) -> Reply<impl IntoResponse> {
-    let wanted: LoadRequest = json(request).await?;
-    let started = blocking(server, move |server| loads::start(server, &wanted));
-    Ok((StatusCode::CREATED, Json(started.await?)))
-}
-
-async fn load_import(State(server): State<Shared>, request: Request) -> Reply<impl IntoResponse> {
-    let text = body(request).await?;
-    let id = blocking(server, move |server| {
-        loads::import(&server.options.runs, &text)
-    });
-    Ok((StatusCode::CREATED, Json(json!({ "id": id.await? }))))
-}
-
-async fn load_detail(
-    State(server): State<Shared>,
-    Path(id): Path<String>,
-) -> Reply<impl IntoResponse> {
-    computing(server, move |server| {
-        loads::detail(&server.options.runs, &id)
-    })
-    .await
-    .map(Json)
-}
-
-async fn load_delete(State(server): State<Shared>, Path(id): Path<String>) -> Reply<StatusCode> {
-    blocking(server, move |server| {
-        loads::delete(&server.options.runs, &id, &server.own_folder())
-    })
-    .await?;
-    Ok(StatusCode::NO_CONTENT)
-}
-
-async fn load_events(
-    State(server): State<Shared>,
-    Path(id): Path<String>,
-    headers: HeaderMap,
-) -> Reply<impl IntoResponse> {
-    let folder = loads::folder(&server.options.runs, &id)?;
-    events::stream(&server, folder, &headers)
-}
-
-async fn load_stop(State(server): State<Shared>, Path(id): Path<String>) -> Reply<StatusCode> {
-    stop(&loads::folder(&server.options.runs, &id)?)
 }
 
 async fn machine(State(server): State<Shared>) -> Reply<impl IntoResponse> {

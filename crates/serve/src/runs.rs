@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use tare_export::lock;
 use tare_record::FORMAT_VERSION;
 use tare_record::api::{
-    FileEntry, RunDetail, RunEntry, RunEntryState, RunSummary, SUMMARY, TrialDetail,
+    FileEntry, LOAD_REPORT, RunDetail, RunEntry, RunEntryState, RunSummary, SUMMARY, TrialDetail,
 };
 use tare_record::checksums::{Checksums, RECORD};
 use tare_record::record::{RunProgress, RunState, TrialRecord};
@@ -21,8 +22,8 @@ use tare_report::{Run, routes, summary};
 use crate::error::{Refusal, Reply};
 use crate::places;
 
-/// Newest folders in which a run or load that goes on is looked for.
-const MEASURING_AMONG: usize = 50;
+/// Age up to which it is believed whether something is measured.
+const MEASURING_AGE: Duration = Duration::from_secs(1);
 /// Largest `run.json` and `summary.json`.
 const SMALL_BYTES_MAX: u64 = 1 << 20;
 /// Views that are kept.
@@ -37,10 +38,24 @@ pub struct Runs {
     views: Mutex<Vec<(String, Stamp, Arc<View>)>>,
     /// Runs without a summary, which is being made.
     summarising: Mutex<BTreeSet<String>>,
+    /// Whether something was measured, and when that was looked up.
+    measuring: Mutex<Option<(Instant, bool)>>,
 }
 
 /// When the files that a run is known by were changed: their sizes and times.
 type Stamp = Vec<(u64, i64, i64)>;
+
+/// A view that is made or remembered, with what it was made of.
+pub struct StampedView {
+    stamp: Stamp,
+    pub view: Arc<View>,
+}
+
+/// What was made of a run without a summary.
+pub struct MadeSummary {
+    stamp: Stamp,
+    made: Result<RunSummary, String>,
+}
 
 #[derive(Clone)]
 struct Known {
@@ -57,22 +72,91 @@ impl Runs {
             known: Mutex::default(),
             views: Mutex::default(),
             summarising: Mutex::default(),
+            measuring: Mutex::default(),
         }
     }
 
-    /// Whether a run or a load of this folder is going on: it is among the newest, unless it was resumed.
+    // These are locked for moments, and never by threads that run on idle cores only: such a thread can be kept from letting go for
+    // as long as something is measured.
+
+    fn known(&self) -> MutexGuard<'_, BTreeMap<String, Known>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn views(&self) -> MutexGuard<'_, Vec<(String, Stamp, Arc<View>)>> {
+        self.views.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn summarising(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.summarising
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a run or a load of this folder is going on, as of this second.
     pub fn is_measuring(&self) -> bool {
-        let entries = fs::read_dir(&self.folder).into_iter().flatten();
-        let mut newest: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-        newest.sort();
-        let mut newest = newest.iter().rev().take(MEASURING_AMONG);
-        newest.any(|folder| lock::holder(folder).is_some())
+        let mut known = self
+            .measuring
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        match *known {
+            Some((at, found)) if at.elapsed() < MEASURING_AGE => found,
+            _ => {
+                let found = !self.measured().is_empty();
+                *known = Some((Instant::now(), found));
+                found
+            }
+        }
+    }
+
+    /// The runs and loads of this folder that are going on.
+    pub fn measured(&self) -> Vec<String> {
+        let seen = lock::locked_inodes();
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        let mut found: Vec<String> = names
+            .filter(|id| places::name(id).is_ok())
+            .filter(|id| {
+                let folder = self.folder.join(id);
+                let Ok(lock) = folder.join(lock::LOCK).symlink_metadata() else {
+                    return false;
+                };
+                // Asking every lock would cost more than to know which have ended.
+                (seen.contains(&lock.ino()) || self.may_go_on(id, &folder))
+                    && lock::is_held(&folder)
+            })
+            .collect();
+        found.sort();
+        found
+    }
+
+    /// Whether what is measured says that it has ended, and has only to let go.
+    pub fn is_ending(&self, id: &str) -> bool {
+        !self.may_go_on(id, &self.folder.join(id))
+    }
+
+    /// Whether what a folder says of itself is not that it has ended.
+    fn may_go_on(&self, id: &str, folder: &Path) -> bool {
+        // The report of a load, and the last state of a run, are written before they let go.
+        if !is_run(folder) {
+            return !folder.join(LOAD_REPORT).exists();
+        }
+        let stamp = stamp(folder, &["run.json", SUMMARY]);
+        let is_open = |known: &Known| match &known.state {
+            Ok(state) => state.state == RunProgress::Running,
+            Err(_) => true,
+        };
+        let known = self.known();
+        match known.get(id).filter(|known| known.stamp == stamp) {
+            Some(known) => is_open(known),
+            None => is_open(&read_small(folder, stamp)),
+        }
     }
 
     /// All runs, the newest first; also those without a summary, for [`Runs::summarise`].
     pub fn list(&self) -> (Vec<RunEntry>, Vec<String>) {
         let ids = self.ids();
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known();
         known.retain(|id, _| ids.contains(id));
         let mut without = Vec::new();
         let mut entries = Vec::new();
@@ -104,43 +188,48 @@ impl Runs {
             .collect()
     }
 
-    /// Makes summaries of runs that have none, one after the other: of killed runs, and of other versions.
-    pub fn summarise(&self, ids: Vec<String>) {
-        for id in ids {
-            let is_new = self
-                .summarising
-                .lock()
-                .is_ok_and(|mut made| made.insert(id.clone()));
-            if !is_new {
-                continue;
-            }
-            let folder = self.folder.join(&id);
-            let stamp = stamp(&folder, &["run.json", SUMMARY]);
-            let made = tare_report::read(&folder)
-                .map(|run| summary::summary(&run, &tare_report::view(&run)));
-            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(known) = known.get_mut(&id).filter(|known| known.stamp == stamp) {
-                match made {
+    /// Those of these runs of which no summary is being made yet; each is given to [`Runs::keep_summary`].
+    pub fn to_summarise(&self, ids: Vec<String>) -> Vec<String> {
+        let mut made = self.summarising();
+        ids.into_iter()
+            .filter(|id| made.insert(id.clone()))
+            .collect()
+    }
+
+    /// Makes the summary of a run that has none: of a killed one, or one of another version.
+    pub fn make_summary(&self, id: &str) -> MadeSummary {
+        let folder = self.folder.join(id);
+        let stamp = stamp(&folder, &["run.json", SUMMARY]);
+        let made = tare_report::read(&folder)
+            .map(|run| summary::summary(&run, &tare_report::view(&run)))
+            .map_err(|error| error.to_string());
+        MadeSummary { stamp, made }
+    }
+
+    /// Remembers the summary of a run; without one, another request makes it.
+    pub fn keep_summary(&self, id: &str, made: Option<MadeSummary>) {
+        if let Some(summary) = made {
+            // A run that has only begun has no plan yet.
+            let is_held = lock::is_held(&self.folder.join(id));
+            let mut known = self.known();
+            if let Some(known) = known
+                .get_mut(id)
+                .filter(|known| known.stamp == summary.stamp)
+            {
+                match summary.made {
                     Ok(summary) => known.summary = Some(summary),
-                    // A run that has only begun has no plan yet.
-                    Err(_) if lock::holder(&folder).is_some() => {}
-                    Err(error) => known.state = Err(error.to_string()),
+                    Err(_) if is_held => {}
+                    Err(error) => known.state = Err(error),
                 }
             }
-            if let Ok(mut made) = self.summarising.lock() {
-                made.remove(&id);
-            }
         }
+        self.summarising().remove(id);
     }
 
     /// The entry of one run.
     pub fn entry(&self, id: &str) -> Reply<RunEntry> {
         let folder = self.run(id)?;
-        let known = self
-            .known
-            .lock()
-            .ok()
-            .and_then(|known| known.get(id).cloned());
+        let known = self.known().get(id).cloned();
         let stamp = stamp(&folder, &["run.json", SUMMARY]);
         let known = known.filter(|known| known.stamp == stamp);
         Ok(entry(
@@ -159,24 +248,21 @@ impl Runs {
         }
     }
 
-    /// One run with its plan and the size of its folder.
-    pub fn detail(&self, id: &str) -> Reply<RunDetail> {
-        let folder = self.run(id)?;
-        let mut detail = RunDetail {
-            entry: self.entry(id)?,
+    /// One run with the size of its folder and its arms, and without its plan.
+    pub fn detail(&self, entry: RunEntry) -> Reply<RunDetail> {
+        let folder = self.run(&entry.id)?;
+        // A run that has only begun has no plan yet, and one of another version none that can be read.
+        let read = self.read(&entry.id).ok();
+        let arms = read.map(|run| run.plan.arms.iter().map(routes::arm_route).collect());
+        Ok(RunDetail {
+            entry,
             bytes: places::files_below(&folder, usize::MAX)
                 .iter()
                 .map(|(_, bytes)| bytes)
                 .sum(),
             plan_text: String::new(),
-            arms: Vec::new(),
-        };
-        // A run that has only begun has no plan yet, and one of another version none that can be read.
-        if let Ok(run) = self.read(id) {
-            detail.plan_text = self.view(id)?.plan_text.clone();
-            detail.arms = run.plan.arms.iter().map(routes::arm_route).collect();
-        }
-        Ok(detail)
+            arms: arms.unwrap_or_default(),
+        })
     }
 
     /// Reads a whole run.
@@ -187,30 +273,50 @@ impl Runs {
 
     /// The view of a run; that of an unchanged run is made once.
     pub fn view(&self, id: &str) -> Reply<Arc<View>> {
-        let folder = self.run(id)?;
-        let stamp = stamp(&folder, &["run.json", "plan.json", "trials"]);
-        let mut views = self.views.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(at) = views
+        if let Some(view) = self.known_view(id)? {
+            return Ok(view);
+        }
+        let made = self.make_view(id)?;
+        let view = Arc::clone(&made.view);
+        self.keep_view(id, made)?;
+        Ok(view)
+    }
+
+    /// The view of a run that is unchanged since its view was made.
+    pub fn known_view(&self, id: &str) -> Reply<Option<Arc<View>>> {
+        let stamp = view_stamp(&self.run(id)?);
+        let mut views = self.views();
+        let at = views
             .iter()
-            .position(|(of, made, _)| of == id && *made == stamp)
-        {
+            .position(|(of, made, _)| of == id && *made == stamp);
+        Ok(at.map(|at| {
             let found = views.remove(at);
             let view = Arc::clone(&found.2);
             views.push(found);
-            return Ok(view);
-        }
-        drop(views);
+            view
+        }))
+    }
+
+    /// Makes the view of a run.
+    pub fn make_view(&self, id: &str) -> Reply<StampedView> {
+        let stamp = view_stamp(&self.run(id)?);
         let view = Arc::new(tare_report::view(&self.read(id)?));
-        let mut views = self.views.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(StampedView { stamp, view })
+    }
+
+    /// Remembers the view of a run that has ended.
+    pub fn keep_view(&self, id: &str, made: StampedView) -> Reply<()> {
+        // A record is renamed into its folder after this folder was made: of a running run the view is made each time.
+        let is_held = lock::is_held(&self.run(id)?);
+        let mut views = self.views();
         views.retain(|(of, ..)| of != id);
         if views.len() >= VIEWS_MAX {
             views.remove(0);
         }
-        // A record is renamed into its folder after this folder was made: of a running run the view is made each time.
-        if lock::holder(&folder).is_none() {
-            views.push((id.to_owned(), stamp, Arc::clone(&view)));
+        if !is_held {
+            views.push((id.to_owned(), made.stamp, made.view));
         }
-        Ok(view)
+        Ok(())
     }
 
     /// One trial, with its files and those of its test bed.
@@ -262,17 +368,22 @@ impl Runs {
     }
 }
 
-/// Removes a folder: out of sight at once, then its files.
+/// Removes a folder: out of sight at once, then its files. Nobody can begin to measure in it meanwhile.
 pub fn remove(folder: &Path, id: &str, own: &Path) -> Reply<()> {
-    if lock::holder(folder).is_some() {
-        return Err(Refusal::conflict("it is going on: stop it first"));
-    }
+    let _lock = lock::take(folder).map_err(|error| match error.kind() {
+        std::io::ErrorKind::WouldBlock => Refusal::conflict("it is going on: stop it first"),
+        _ => Refusal::failed(format!("its lock cannot be taken: {error}")),
+    })?;
     let trash = own.join(format!("removed-{id}"));
     let _ = fs::remove_dir_all(&trash);
     fs::rename(folder, &trash)
         .map_err(|error| Refusal::failed(format!("it cannot be removed: {error}")))?;
     fs::remove_dir_all(&trash)
         .map_err(|error| Refusal::failed(format!("not all of it could be removed: {error}")))
+}
+
+fn view_stamp(folder: &Path) -> Stamp {
+    stamp(folder, &["run.json", "plan.json", "trials"])
 }
 
 fn is_run(folder: &Path) -> bool {
@@ -333,7 +444,7 @@ fn entry(id: &str, folder: &Path, known: &Known) -> RunEntry {
                 RunProgress::Complete => RunEntryState::Complete,
                 RunProgress::Interrupted => RunEntryState::Interrupted,
                 RunProgress::Failed => RunEntryState::Failed,
-                RunProgress::Running if lock::holder(folder).is_some() => RunEntryState::Running,
+                RunProgress::Running if lock::is_held(folder) => RunEntryState::Running,
                 RunProgress::Running => RunEntryState::Killed,
             };
             (state, None)

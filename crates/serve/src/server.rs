@@ -3,24 +3,28 @@
 use std::io::Write;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use tare_record::api::ServeOptions;
+use tare_record::api::{ServeOptions, StartReply};
 use tare_record::regular::read_regular_text;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Semaphore, watch};
 
 use crate::auth::{Access, PageAddress};
-use crate::children::{Children, Spawner};
+use crate::certificate::{Certificate, refuse_open_to_others};
+use crate::children::{Children, PreparedStart, Spawner};
 use crate::connections;
+use crate::error::{Refusal, Reply};
 use crate::history::Histories;
 use crate::kafka::Kafka;
 use crate::places::OWN_FOLDER;
 use crate::routes;
 use crate::runs::Runs;
+use crate::sessions::LINK_AGE_MAX;
 
 /// Event streams at a time.
 const STREAMS_MAX: usize = 256;
@@ -28,6 +32,9 @@ const STREAMS_MAX: usize = 256;
 const COMPUTATIONS_MAX: usize = 2;
 /// Longest password file.
 const PASSWORD_BYTES_MAX: u64 = 4096;
+/// Wait for what has ended to let go, before another start is refused.
+const ROOM_PATIENCE: Duration = Duration::from_secs(30);
+const ROOM_INTERVAL: Duration = Duration::from_millis(50);
 /// Time that answers under way have when the server ends.
 const GRACE: Duration = Duration::from_millis(300);
 
@@ -47,6 +54,32 @@ pub struct Server {
 pub type Shared = Arc<Server>;
 
 impl Server {
+    /// Starts a command that measures, as soon as there is room for one more.
+    pub fn start(&self, prepared: &PreparedStart, command: Command) -> Reply<StartReply> {
+        let _starting = self.children.starting();
+        let begun = Instant::now();
+        loop {
+            let mut measured = self.runs.measured();
+            let preparing = self.children.preparing();
+            // What has just said that it ended may not have let go yet.
+            let is_ending = |id: &String| self.runs.is_ending(id);
+            let may_wait = preparing.is_empty() && measured.iter().any(is_ending);
+            measured.extend(preparing.iter().map(|id| format!("start {id}")));
+            if measured.len() < self.options.parallel as usize {
+                return Ok(self.children.start(prepared, command)?);
+            }
+            if !may_wait || begun.elapsed() > ROOM_PATIENCE {
+                return Err(Refusal::conflict(format!(
+                    "{} is being measured, and what is measured at the same time spoils each other's results: wait until it ends, or \
+                     stop it (this server measures {} at a time: `tare serve --parallel N`)",
+                    measured.join(" and "),
+                    self.options.parallel
+                )));
+            }
+            std::thread::sleep(ROOM_INTERVAL);
+        }
+    }
+
     /// The server's own folder.
     pub fn own_folder(&self) -> PathBuf {
         self.options.runs.join(OWN_FOLDER)
@@ -88,7 +121,7 @@ async fn run(mut options: ServeOptions, spawner: Spawner) -> anyhow::Result<()> 
             .with_context(|| format!("--files {}", folder.display()))?;
     }
     let tls = match &options.tls {
-        Some((certificate, key)) => Some(connections::acceptor(certificate, key)?),
+        Some((certificate, key)) => Some(Arc::new(Certificate::read(certificate, key)?)),
         None => None,
     };
     let password = match &options.password_file {
@@ -122,13 +155,27 @@ async fn run(mut options: ServeOptions, spawner: Spawner) -> anyhow::Result<()> 
         options.runs.display(),
         token_file.display()
     ));
-    say(&format!("open {}", access.link()?));
+    say(&format!("open {}", access.link()?.link));
+    say(&format!(
+        "the link is good once and for {} minutes; for another one: kill -USR1 {}",
+        LINK_AGE_MAX.as_secs() / 60,
+        std::process::id()
+    ));
+    if let Some(clusters) = options.clusters.as_ref().filter(|file| file.exists()) {
+        say(&format!(
+            "whoever may use the page may use the Kafka clusters of {}, with their secrets",
+            clusters.display()
+        ));
+    }
+    // Before anything else: by default this signal ends a process.
+    let mut asked = signal(SignalKind::user_defined1())?;
+    let access = Arc::new(access);
     let server = Arc::new(Server {
         children: Children::open(&own, spawner)?,
         runs: Runs::new(options.runs.clone()),
         history: Histories::of(&options.runs),
         kafka: Kafka::new(&options, &own),
-        access: Arc::new(access),
+        access: Arc::clone(&access),
         streams: Arc::new(Semaphore::new(STREAMS_MAX)),
         computations: Arc::new(Semaphore::new(COMPUTATIONS_MAX)),
         options,
@@ -142,9 +189,15 @@ async fn run(mut options: ServeOptions, spawner: Spawner) -> anyhow::Result<()> 
     ));
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
+    loop {
+        tokio::select! {
+            _ = terminate.recv() => break,
+            _ = interrupt.recv() => break,
+            _ = asked.recv() => say(&match access.link() {
+                Ok(link) => format!("for another browser: {}", link.link),
+                Err(error) => format!("there is no link: {error}"),
+            }),
+        }
     }
     say("the server ends; runs and loads that are going on go on");
     // An error means that nothing listens any more.
@@ -173,6 +226,7 @@ fn private_folder(path: &Path) -> anyhow::Result<()> {
 }
 
 fn password(file: &Path) -> anyhow::Result<String> {
+    refuse_open_to_others(file).context("--password-file")?;
     let text = read_regular_text(file, PASSWORD_BYTES_MAX)
         .with_context(|| format!("--password-file {}", file.display()))?;
     let password = text.trim_end_matches(['\r', '\n']);

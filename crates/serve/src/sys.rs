@@ -70,6 +70,12 @@ pub fn run_when_idle() {
     let _ = unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &none) };
 }
 
+/// Whether the calling thread does.
+pub fn runs_when_idle() -> bool {
+    // SAFETY: the call has no memory to read or write.
+    unsafe { libc::sched_getscheduler(0) == libc::SCHED_IDLE }
+}
+
 /// Gives the calling thread, and those that it starts, a higher niceness. It is not necessary to serve.
 pub fn give_way(niceness: i32) {
     let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), niceness);

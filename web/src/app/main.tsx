@@ -7,8 +7,8 @@ import { ThemeButton } from "../section/Head";
 import "../style.css";
 import "./app.css";
 import { follow } from "../theme";
-import { connection, get, revision } from "./client";
-import { Heading, Lazy, server } from "./pieces";
+import { connection, get, remove, revision } from "./client";
+import { Heading, Lazy, server, useAction } from "./pieces";
 import { address, begin, routeOf, type Route } from "./router";
 import { remember, remembered } from "./settings";
 import { Loads } from "./view/Loads";
@@ -49,6 +49,8 @@ function View({ route }: { route: Route }): JSX.Element {
       return <Lazy key="history" what="page" load={async () => (await import("./history/History")).History} props={{ page: route.page, query: route.query }} />;
     case "machine":
       return <Lazy key="machine" what="machine" load={async () => (await import("./view/Machine")).Machine} props={{}} />;
+    case "audit":
+      return <Lazy key="audit" what="audit log" load={async () => (await import("./view/Audit")).Audit} props={{}} />;
     case "unknown":
       return <><Heading title="Not found" name="Not found" /><p class="none">There is nothing at this address. <a href="/">All runs</a></p></>;
   }
@@ -60,9 +62,20 @@ function Banner(): JSX.Element | null {
     <p class="banner" role="alert">
       {connection.value === "gone"
         ? "The server does not answer. Runs go on without it; this page asks every two seconds. Is “tare serve” running?"
-        : "This browser is not signed in: open the link that “tare serve” printed."}
+        : "This browser is not signed in, or no longer: open a new link. “kill -USR1” and the number of the server’s process print one."}
     </p>
   );
+}
+
+/** Ends the session of this browser. */
+function SignOut(): JSX.Element {
+  const action = useAction();
+  const leave = async () => {
+    await remove("session");
+    // What was loaded is forgotten with the page.
+    location.assign("/");
+  };
+  return <button type="button" class="theme" disabled={action.isBusy} title={action.problem ?? undefined} onClick={() => action.run(leave)}>Sign out</button>;
 }
 
 function Application(): JSX.Element {
@@ -88,13 +101,17 @@ function Application(): JSX.Element {
           </ul>
         </nav>
         {info?.read_only === true && <span class="quiet">read-only</span>}
+        {info?.caller.kind === "session" && <SignOut />}
         <ThemeButton begin={remembered()} remember={remember} />
       </header>
       <Banner />
       <main id="main" ref={main} tabIndex={-1}><View route={route} /></main>
       <footer class="bottom">
         <span>{info === null ? "Tare" : `Tare ${info.tare} · ${info.runs}`}</span>
-        <a href="/assets/licences.txt" target="_blank" rel="noreferrer">Licences</a>
+        <span class="more">
+          <a href="/audit">Audit log</a>
+          <a href="/assets/licences.txt" target="_blank" rel="noreferrer">Licences</a>
+        </span>
       </footer>
     </>
   );

@@ -13,6 +13,7 @@ export type Route =
   | { view: "load"; id: string }
   | { view: "compare-loads"; loads: string[] }
   | { view: "machine" }
+  | { view: "audit" }
   | { view: "kafka"; parts: string[] }
   | { view: "history"; page: string; query: URLSearchParams }
   | { view: "unknown" };
@@ -47,7 +48,7 @@ export function routeOf(path: string, search = ""): Route {
   if (second !== undefined) return { view: "unknown" };
   if (first === "new") return { view: "new" };
   if (first === "compare") return { view: "compare", runs: query.getAll("run") };
-  return first === "machine" ? { view: "machine" } : { view: "unknown" };
+  return first === "machine" || first === "audit" ? { view: first } : { view: "unknown" };
 }
 
 /** An address from parts that may hold any character. */

@@ -29,6 +29,13 @@ pub struct Args {
     /// Environment variable that a Kafka cluster may name for its password; may be given several times.
     #[arg(long = "env", value_name = "VARIABLE")]
     environment: Vec<String>,
+    /// Runs and loads that are measured at a time. What is measured at the same time on one machine spoils each other's results.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    parallel: u32,
+    /// Whoever may use the page may use the Kafka clusters of `tare kafka clusters` with their secrets, also where the page has other
+    /// users than you: with a password, another name (--host), or another address than loopback.
+    #[arg(long)]
+    lend_clusters: bool,
     /// Further name of this server in the address of the page, as behind a proxy; may be given several times. Needed with 0.0.0.0,
     /// where the printed link has the first one.
     #[arg(long = "host", value_name = "NAME")]
@@ -59,13 +66,17 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             args.listen.ip()
         )));
     }
+    // Who can open the page of such a server can read the user's files anyway.
+    let is_for_user = !is_open && args.hosts.is_empty() && args.password_file.is_none();
+    let clusters = clusters_file().ok();
     let options = ServeOptions {
         listen: args.listen,
         runs: args.out,
         read_only: args.read_only,
         files: args.files,
         environment: args.environment,
-        clusters: clusters_file().ok(),
+        clusters: clusters.filter(|_| is_for_user || args.lend_clusters),
+        parallel: args.parallel,
         hosts: args.hosts,
         tls: args.tls_cert.zip(args.tls_key),
         password_file: args.password_file,

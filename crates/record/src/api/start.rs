@@ -24,8 +24,10 @@ pub struct ServeOptions {
     pub files: Vec<PathBuf>,
     /// Environment variables that a cluster may name for a password.
     pub environment: Vec<String>,
-    /// File of named Kafka clusters.
+    /// File of the user's Kafka clusters, which all who may use the page may use with their secrets.
     pub clusters: Option<PathBuf>,
+    /// Runs and loads that are measured at a time.
+    pub parallel: u32,
     /// Host names under which the page may be opened, beside the address.
     pub hosts: Vec<String>,
     /// Certificate with its chain and private key (PEM).

@@ -1,5 +1,7 @@
 //! The routes of `/api/v1/kafka`.
 
+use std::collections::BTreeMap;
+
 use axum::Json;
 use axum::extract::{Path, Request, State};
 use axum::http::{StatusCode, Uri};
@@ -18,7 +20,7 @@ use tare_kafka_admin::reading::ReadingScope;
 use super::changes::{self, TopicDeletion};
 use super::live::{self, LiveQuery};
 use super::watcher::{ClusterSnapshot, ClusterWatcher, gone};
-use crate::body::json;
+use crate::body::{json, json_about};
 use crate::error::{Refusal, Reply};
 use crate::routes::RouteContent::{Events, Nothing, Object};
 use crate::routes::{ApiRoute, blocking, query, routes, shape};
@@ -77,6 +79,23 @@ async fn reading<T: Send + 'static>(
     shown.await.map(Json)
 }
 
+/// What a change is about, in the log.
+fn checked(validate_only: bool, what: &str) -> String {
+    match validate_only {
+        true => format!("{what} (only checked)"),
+        false => what.to_owned(),
+    }
+}
+
+fn listed(names: impl Iterator<Item = String>) -> String {
+    names.collect::<Vec<_>>().join(", ")
+}
+
+fn named(topics: Option<&BTreeMap<String, Vec<i32>>>) -> String {
+    let all = || "all topics".to_owned();
+    topics.map_or_else(all, |topics| listed(topics.keys().cloned()))
+}
+
 /// Changes a cluster.
 async fn changing<T: Send + 'static>(
     server: Shared,
@@ -96,7 +115,7 @@ async fn cluster_list(State(server): State<Shared>) -> Reply<Json<ClusterList>> 
 }
 
 async fn cluster_keep(State(server): State<Shared>, request: Request) -> Reply<impl IntoResponse> {
-    let wanted: ClusterRequest = json(request).await?;
+    let wanted = json_about(request, |wanted: &ClusterRequest| wanted.name.clone()).await?;
     let kept = blocking(server, move |server| {
         let definitions = &server.kafka.definitions;
         definitions.keep(definitions.check(wanted)?)
@@ -105,7 +124,7 @@ async fn cluster_keep(State(server): State<Shared>, request: Request) -> Reply<i
 }
 
 async fn cluster_test(State(server): State<Shared>, request: Request) -> Reply<impl IntoResponse> {
-    let wanted: ClusterRequest = json(request).await?;
+    let wanted = json_about(request, |wanted: &ClusterRequest| wanted.name.clone()).await?;
     let tested = blocking(server, move |server| {
         let wanted = server.kafka.definitions.check(wanted)?;
         server.kafka.test(wanted)
@@ -148,7 +167,8 @@ async fn topic_create(
     Path(cluster): Named,
     request: Request,
 ) -> Reply<impl IntoResponse> {
-    let wanted: CreateTopicRequest = json(request).await?;
+    let about = |wanted: &CreateTopicRequest| checked(wanted.validate_only, &wanted.name);
+    let wanted = json_about(request, about).await?;
     let status = match wanted.validate_only {
         true => StatusCode::OK,
         false => StatusCode::CREATED,
@@ -204,7 +224,13 @@ async fn topic_grow(
     Path((cluster, name)): NamedPart,
     request: Request,
 ) -> Reply<StatusCode> {
-    let wanted: GrowRequest = json(request).await?;
+    let about = |wanted: &GrowRequest| {
+        checked(
+            wanted.validate_only,
+            &format!("to {} partitions", wanted.partitions),
+        )
+    };
+    let wanted = json_about(request, about).await?;
     changing(server, cluster, move |watcher, _| {
         changes::grow(watcher, &name, &wanted)
     })
@@ -219,7 +245,16 @@ async fn configs(
     resource: Resource,
     request: Request,
 ) -> Reply<StatusCode> {
-    let wanted: ConfigsRequest = json(request).await?;
+    let about = |wanted: &ConfigsRequest| {
+        let names: Vec<&str> = wanted
+            .set
+            .keys()
+            .chain(&wanted.delete)
+            .map(String::as_str)
+            .collect();
+        checked(wanted.validate_only, &names.join(", "))
+    };
+    let wanted = json_about(request, about).await?;
     changing(server, cluster, move |watcher, _| {
         changes::configure(watcher, &resource, &wanted)
     })
@@ -369,7 +404,8 @@ async fn group_reset(
     Path((cluster, name)): NamedPart,
     request: Request,
 ) -> Reply<impl IntoResponse> {
-    let wanted: ResetRequest = json(request).await?;
+    let about = |wanted: &ResetRequest| checked(wanted.validate_only, &wanted.topics.join(", "));
+    let wanted = json_about(request, about).await?;
     let done = changing(server, cluster, move |watcher, _| {
         changes::reset(watcher, &name, &wanted)
     });
@@ -391,7 +427,11 @@ async fn reassign(
     Path(cluster): Named,
     request: Request,
 ) -> Reply<impl IntoResponse> {
-    let wanted: ReassignmentRequest = json(request).await?;
+    let about = |wanted: &ReassignmentRequest| {
+        let all = wanted.reassignments.iter();
+        listed(all.map(|one| format!("{}-{}", one.topic, one.partition)))
+    };
+    let wanted = json_about(request, about).await?;
     let begun = changing(server, cluster, move |watcher, _| {
         changes::begin(watcher, &wanted)
     });
@@ -415,7 +455,8 @@ async fn reassignment_cancel(
     Path(cluster): Named,
     request: Request,
 ) -> Reply<impl IntoResponse> {
-    let wanted: PartitionsRequest = json(request).await?;
+    let about = |wanted: &PartitionsRequest| named(wanted.topics.as_ref());
+    let wanted = json_about(request, about).await?;
     let done = changing(server, cluster, move |watcher, _| {
         changes::cancel(watcher, &wanted)
     });
@@ -436,7 +477,8 @@ async fn elect(
     Path(cluster): Named,
     request: Request,
 ) -> Reply<impl IntoResponse> {
-    let wanted: ElectRequest = json(request).await?;
+    let about = |wanted: &ElectRequest| named(wanted.topics.as_ref());
+    let wanted = json_about(request, about).await?;
     let done = changing(server, cluster, move |watcher, _| {
         changes::elect(watcher, &wanted)
     });
@@ -448,7 +490,7 @@ async fn verify_start(
     Path(cluster): Named,
     request: Request,
 ) -> Reply<impl IntoResponse> {
-    let wanted: VerifyRequest = json(request).await?;
+    let wanted = json_about(request, |wanted: &VerifyRequest| wanted.topic.clone()).await?;
     let job = blocking(server, move |server| {
         let watcher = server.kafka.watcher(&cluster)?;
         server.kafka.jobs.start(&watcher, &wanted)

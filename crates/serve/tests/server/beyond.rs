@@ -1,7 +1,9 @@
 //! A server that other machines reach: TLS and a password, or it does not start.
 
+use std::fs::Permissions;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
@@ -25,7 +27,14 @@ impl Files {
         std::fs::write(files.path("cert.pem"), made.cert.pem()).unwrap();
         std::fs::write(files.path("key.pem"), made.signing_key.serialize_pem()).unwrap();
         std::fs::write(files.path("password"), format!("{PASSWORD}\n")).unwrap();
+        for secret in ["key.pem", "password"] {
+            files.set_mode(secret, 0o600);
+        }
         files
+    }
+
+    fn set_mode(&self, name: &str, mode: u32) {
+        std::fs::set_permissions(self.path(name), Permissions::from_mode(mode)).unwrap();
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -98,6 +107,18 @@ fn beyond_loopback_it_starts_only_with_tls_a_password_and_a_name() {
     std::fs::write(files.path("short"), "eleven char\n").unwrap();
     let other = rcgen::KeyPair::generate().unwrap();
     std::fs::write(files.path("other.pem"), other.serialize_pem()).unwrap();
+    std::fs::write(files.path("open"), format!("{PASSWORD}\n")).unwrap();
+    std::fs::copy(files.path("key.pem"), files.path("open.pem")).unwrap();
+    for (name, mode) in [
+        ("short", 0o600),
+        ("other.pem", 0o600),
+        ("open", 0o644),
+        ("open.pem", 0o604),
+    ] {
+        files.set_mode(name, mode);
+    }
+    std::fs::copy(files.path("cert.pem"), files.path("no-key.pem")).unwrap();
+    files.set_mode("no-key.pem", 0o600);
     let (cert, key, password) = (
         "--tls-cert=cert.pem",
         "--tls-key=key.pem",
@@ -126,9 +147,19 @@ fn beyond_loopback_it_starts_only_with_tls_a_password_and_a_name() {
             "belong together",
         ),
         (
-            vec![host.as_str(), cert, "--tls-key=cert.pem", password],
+            vec![host.as_str(), cert, "--tls-key=no-key.pem", password],
             3,
             "no private key",
+        ),
+        (
+            vec![host.as_str(), cert, "--tls-key=open.pem", password],
+            3,
+            "other users (mode 0604)",
+        ),
+        (
+            vec![host.as_str(), cert, key, "--password-file=open"],
+            3,
+            "other users (mode 0644)",
         ),
     ] {
         let ended = files.command(&options).output().unwrap();
@@ -163,15 +194,6 @@ fn over_https_the_password_the_token_or_the_link_is_needed() {
             head.contains("www-authenticate: basic realm=\"tare\""),
             "{head}"
         );
-        for wrong in [
-            "tare:".to_owned(),
-            format!("tare:{PASSWORD}x"),
-            format!("tare:{}", &PASSWORD[..PASSWORD.len() - 1]),
-            format!("root:{PASSWORD}"),
-            format!("tare:{}", server.token),
-        ] {
-            assert_eq!(status(path, &basic(&wrong)), 401, "{path} {wrong}");
-        }
         assert_eq!(status(path, &right), 200, "{path}");
         assert_eq!(status(path, &bearer), 200, "{path}");
         // A password that a browser sends by itself is no help to another site.
@@ -190,10 +212,27 @@ fn over_https_the_password_the_token_or_the_link_is_needed() {
         .lines()
         .find_map(|line| line.strip_prefix("set-cookie: "))
         .unwrap();
-    for word in ["; httponly", "; samesite=strict", "; secure"] {
+    for word in [
+        "__host-tare-",
+        "; httponly",
+        "; samesite=strict",
+        "; secure",
+    ] {
         assert!(cookie.contains(word), "{cookie}");
     }
     assert_eq!(status(&format!("/?token={}", server.link), &[]), 401);
+    // The link was one of five attempts.
+    for (wrong, refused) in [
+        ("tare:".to_owned(), 401),
+        (format!("tare:{PASSWORD}x"), 401),
+        (format!("tare:{}", &PASSWORD[..PASSWORD.len() - 1]), 401),
+        (format!("root:{PASSWORD}"), 401),
+        (format!("tare:{}", server.token), 429),
+        (format!("tare:{PASSWORD}"), 429),
+    ] {
+        assert_eq!(status("/api/v1/runs", &basic(&wrong)), refused, "{wrong}");
+    }
+    assert_eq!(status("/api/v1/runs", &bearer), 200);
 
     // Without TLS nothing is answered, nor to a client that does not know the certificate.
     let plain = server.with_headers(
@@ -219,6 +258,40 @@ fn over_https_the_password_the_token_or_the_link_is_needed() {
         !ended.status.success() && ended.stdout.is_empty(),
         "{ended:?}"
     );
+}
+
+#[test]
+fn the_clusters_of_the_user_are_lent_to_others_only_when_they_are_told() {
+    let files = Files::make();
+    std::fs::create_dir(files.path("tare")).unwrap();
+    let clusters = "clusters:\n  mine: {bootstrap: ['127.0.0.1:9092']}\n";
+    std::fs::write(files.path("tare/clusters.yaml"), clusters).unwrap();
+    let host = format!("--host={NAME}");
+    let open = [
+        "--tls-cert=cert.pem",
+        "--tls-key=key.pem",
+        "--password-file=password",
+        &host,
+    ];
+    let lent = [&open[..], &["--lend-clusters"]].concat();
+    for (options, is_there) in [(&open[..], false), (&lent, true)] {
+        let mut command = files.command(options);
+        command.env("XDG_CONFIG_HOME", files.place.path());
+        let server = Server::of(command, &files.path("runs"));
+        let bearer = format!("Authorization: Bearer {}", server.token);
+        let path = "/api/v1/kafka/clusters";
+        let (status, _, body) = files.ask(&server, path, &["--header", &bearer]);
+        assert_eq!((status, body.contains("mine")), (200, is_there), "{body}");
+    }
+    let mut command = Command::new(tare());
+    command
+        .args(["serve", "--listen", "127.0.0.1:0", "--out", "runs"])
+        .current_dir(files.place.path())
+        .env("TARE_HOME", home())
+        .env("XDG_CONFIG_HOME", files.place.path());
+    let server = Server::of(command, &files.path("runs"));
+    let found = server.get("/api/v1/kafka/clusters");
+    assert_eq!(found["clusters"][0]["name"], "mine", "{found}");
 }
 
 #[test]

@@ -469,7 +469,8 @@ fn the_library_the_machine_and_the_schemas_are_those_of_the_commands() {
 fn the_commands_of_the_page_about_the_server_do_what_they_say() {
     let place = tempfile::tempdir().unwrap();
     let runs = place.path().join("runs");
-    let server = Server::start(&runs);
+    // What the page starts, it does not wait for.
+    let server = Server::start_with(&runs, &json!({ "parallel": 4 }));
     let id = server.folder_of(&server.post("/api/v1/runs", &experiment(1)));
     server.until(&format!("/api/v1/runs/{id}"), |found| {
         found["entry"]["state"] == "complete"

@@ -96,12 +96,13 @@ fn head(mut from: &TcpStream) -> Option<(u16, Option<usize>)> {
     Some((status, length.map(|length| length.parse().unwrap())))
 }
 
-/// Reads a whole answer: its status, and the length of its body.
+/// Reads a whole answer: its status, and the length of its body. None when the server has closed the connection, as that of a slow
+/// reader when others wait for memory.
 fn answer(from: &TcpStream) -> Option<(u16, usize)> {
     let (status, length) = head(from)?;
     let mut body = vec![0; length.unwrap()];
     let mut from = from;
-    from.read_exact(&mut body).unwrap();
+    from.read_exact(&mut body).ok()?;
     Some((status, body.len()))
 }
 
@@ -210,7 +211,7 @@ fn a_thousand_connections_are_answered_or_refused_in_bounded_memory() {
             },
         );
     }
-    let statuses = counted(asking.iter().map(|stream| answer(stream).unwrap().0));
+    let statuses = counted(asking.iter().filter_map(|stream| Some(answer(stream)?.0)));
     let most = server.memory_bytes("VmHWM");
     eprintln!("slow: {statuses:?}, {most} bytes");
     assert!(
@@ -235,9 +236,10 @@ fn a_thousand_connections_are_answered_or_refused_in_bounded_memory() {
         );
     }
     let statuses = counted(streams.iter().map(|stream| head(stream).unwrap().0));
-    assert_eq!(
-        statuses,
-        Statuses::from([(200, STREAMS), (503, CONNECTIONS - STREAMS)])
+    // One that is not read for long is closed, and makes room.
+    assert!(
+        statuses[&200] >= STREAMS && statuses.keys().all(|status| [200, 503].contains(status)),
+        "{statuses:?}"
     );
     drop(streams);
     assert_eq!(server.ask("GET", "/api/v1/server", None).status, 200);

@@ -1,5 +1,6 @@
 //! The server as its users meet it: over HTTP, with real runs and loads. `security` is who may ask for what, `beyond` the same on
-//! an address that other machines reach, `limits` a thousand connections, `flows` what is done, `history` the series of its runs, `page` the same in a browser.
+//! an address that other machines reach, `limits` a thousand connections, `flows` what is done, `history` the series of its runs, `trust` what protects those who
+//! share it, `page` the same in a browser.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -15,3 +16,4 @@ mod limits;
 mod page;
 mod rig;
 mod security;
+mod trust;

@@ -54,7 +54,7 @@ impl Server {
     pub fn options(runs: &Path, more: &Value) -> Value {
         let mut options = json!({
             "listen": "127.0.0.1:0", "runs": runs, "read_only": false, "files": [], "environment": [], "clusters": null, "hosts": [], "tls": null,
-            "password_file": null, "tare": tare(), "home": home(),
+            "password_file": null, "parallel": 1, "tare": tare(), "home": home(),
         });
         for (name, value) in more.as_object().unwrap() {
             options[name] = value.clone();
@@ -76,7 +76,10 @@ impl Server {
         let mut line = || lines.next().expect("the server said too little").unwrap();
         let said = line();
         let file = said.rsplit(' ').next().unwrap();
-        let token = std::fs::read_to_string(file).unwrap_or_else(|error| panic!("{said}: {error}"));
+        // It may see other mounts.
+        let seen = format!("/proc/{}/root{file}", server.pid());
+        let token = std::fs::read_to_string(file).or_else(|_| std::fs::read_to_string(seen));
+        let token = token.unwrap_or_else(|error| panic!("{said}: {error}"));
         server.token = token.trim().to_owned();
         let said = line();
         let (address, link) = said
@@ -200,6 +203,10 @@ impl Server {
             .as_str()
             .unwrap_or_else(|| panic!("{found:#}"))
             .to_owned()
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.process.id()
     }
 
     /// A figure of the server's memory in bytes: `VmHWM` is the most that was resident. (proc_pid_status(5))
