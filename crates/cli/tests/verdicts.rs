@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends where its assumption fails")]
 
+#[expect(dead_code, reason = "tests of the report change values by their tags")]
 #[path = "../../report/tests/fixture/mod.rs"]
 mod fixture;
 

@@ -282,7 +282,7 @@ fn a_password_is_written_for_this_user_alone_and_never_into_a_command() {
 fn a_command_that_runs_with_our_rights_is_no_file_that_the_software_can_replace() {
     let folder = Folder::new("");
     let target = folder.0.path().join("t/target.yaml");
-    let counter = "counters:\n  - {name: connections, from: {command: {command: [sh, \"{{ dir }}/x.sh\"], pattern: '(\\d+)'}}}\n";
+    let counter = "counters:\n  - {name: connections, from: {command: {command: [sh, \"{{ dir }}/x.sh\"], pattern: '(?<value>\\d+)'}}}\n";
     for (from, to) in [
         ("counters:\n", counter),
         (
