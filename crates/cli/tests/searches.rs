@@ -66,19 +66,23 @@ fn a_search_finds_the_rate_that_one_connection_carries() {
     );
     assert_shape::<SearchReport>(&found);
     let bound = |name: &str| found[name].as_f64();
-    // What the machine itself adds to 20 ms only lowers the border; nothing can raise it beyond rounding.
-    let in_bounds = |kept: f64| (80.0..=204.0).contains(&kept);
-    assert!(bound("passed_max_per_s").is_none_or(in_bounds), "{found:#}");
-    let (Some(kept), Some(missed)) = (bound("passed_max_per_s"), bound("failed_min_per_s")) else {
-        // Where other programs held the generator up all the time no more is known, and that is said.
+    // What the machine itself adds to 20 ms only lowers the border: one answer of a try that is late by the rest of its second is
+    // one too few for a low rate. Nothing raises it: 51 answers of each connection lie in a second, and 99 % of a rate suffice.
+    let is_possible = |kept: f64| kept <= 4.0 * 51.0 / 0.99;
+    let kept = bound("passed_max_per_s");
+    assert!(kept.is_none_or(is_possible), "{found:#}");
+    if found["confirmed"] != true {
+        // Where other programs held the generator or the server up all the time less is known, and that is said.
         let sentence = found["sentence"].as_str().unwrap();
-        assert!(sentence.contains("the generator"), "{found:#}");
+        let reasons = ["the generator", "not confirmed", "not reached"];
+        let is_said = reasons.iter().any(|words| sentence.contains(words));
+        assert!(is_said, "{found:#}");
         return;
-    };
+    }
+    let (kept, missed) = (kept.unwrap(), bound("failed_min_per_s").unwrap());
     assert_eq!(code, Some(0), "{found:#}");
     assert!(kept < missed, "{found:#}");
     assert!(missed / kept < 1.06, "{found:#}");
-    assert_eq!(found["confirmed"], true);
 }
 
 #[test]
