@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use tare_record::checksums::Checksums;
+use tare_record::checksums::{Checksums, TRIAL_FILES};
 use tare_record::metric::Metric;
 use tare_record::plan::Plan;
 use tare_record::record::{RunProgress, TrialStatus};
@@ -129,7 +129,7 @@ fn with_checksums(folder: &Path) {
     };
     write(folder, &["plan.json", "environment.json"]);
     for trial in fs::read_dir(folder.join("trials")).unwrap() {
-        let names = ["record.json", "latency.hlog", "lateness.hlog"];
+        let names = [&["record.json"], TRIAL_FILES.as_slice()].concat();
         write(&trial.unwrap().path(), &names);
     }
 }
@@ -180,14 +180,16 @@ fn a_changed_bit_in_a_record_or_a_log_leaves_out_its_trial_with_the_reason() {
     );
     fs::write(&sums, was).unwrap();
     // A file that was added.
-    fs::write(folder.join("trials/0003/samples.csv"), "ok").unwrap();
+    let trial = folder.join("trials/0003");
+    let text = fs::read_to_string(&sums).unwrap();
+    let without = text.lines().filter(|line| !line.contains("samples.csv"));
+    let without: String = without.map(|line| format!("{line}\n")).collect();
+    fs::write(&sums, without).unwrap();
     let run = tare_report::read(&folder).unwrap();
-    assert!(
-        run.skipped[0].contains("0003/samples.csv: SHA256SUMS has no checksum"),
-        "{:?}",
-        run.skipped
-    );
-    fs::remove_file(folder.join("trials/0003/samples.csv")).unwrap();
+    let said = "0003/samples.csv: SHA256SUMS has no checksum";
+    assert!(run.skipped[0].contains(said), "{:?}", run.skipped);
+    fs::remove_file(trial.join("samples.csv")).unwrap();
+    assert_eq!(tare_report::read(&folder).unwrap().trials.len(), 5);
     // A run of an earlier version has none.
     for trial in fs::read_dir(folder.join("trials")).unwrap() {
         fs::remove_file(trial.unwrap().path().join("SHA256SUMS")).unwrap();
