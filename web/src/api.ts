@@ -37,6 +37,10 @@ export type RunProgress = "running" | "complete" | "interrupted" | "failed";
  */
 export type SentenceKind = "finding" | "warning" | "note";
 /**
+ * Where a run is from.
+ */
+export type RunOrigin = "begun" | "imported";
+/**
  * State of the statistics of a run.
  */
 export type ViewState = "provisional" | "partial" | "complete";
@@ -1000,6 +1004,10 @@ export interface RunEntry {
    * Why it cannot be read.
    */
   problem?: string | null;
+  /**
+   * Where it is from; `None`: its folder does not say it. Only one that was begun here can be resumed.
+   */
+  origin?: RunOrigin | null;
 }
 /**
  * What a list says of a run; `summary.json` of its folder, written when the run ends.
@@ -3739,6 +3747,14 @@ export interface LoadReport {
    */
   tare: string;
   /**
+   * Version, revision and date of its build; `None`: it was not made by `scripts/release`.
+   */
+  tare_build?: string | null;
+  /**
+   * SHA-256 of the program `tare`, hexadecimal.
+   */
+  tare_sha256?: string | null;
+  /**
    * Description of the load.
    */
   load: string;
@@ -3819,6 +3835,11 @@ export interface LoadPlan {
    * Start of the warm-up, µs since the epoch; `None`: as soon as the agent is ready.
    */
   start_at_unix_us?: number | null;
+  /**
+   * Time from the making of this plan to that start, openings of connections included: an agent whose clock shows more than a minute
+   * beyond it was given a start by another clock, and refuses it.
+   */
+  start_lead_ns?: number | null;
   /**
    * Seed of every random choice of this agent.
    */
@@ -5129,6 +5150,14 @@ export interface EnvironmentRecord {
    */
   tare: string;
   /**
+   * Version, revision and date of its build; `None`: it was not made by `scripts/release`.
+   */
+  tare_build?: string | null;
+  /**
+   * SHA-256 of the program `tare` that began the run, hexadecimal.
+   */
+  tare_sha256?: string | null;
+  /**
    * Kind of environment: `local`.
    */
   environment: string;
@@ -5221,6 +5250,10 @@ export interface TargetVersion {
    * SHA-256 of the binary, hexadecimal; none if it is a folder.
    */
   sha256?: string | null;
+  /**
+   * SHA-256 of its target folder, hexadecimal: of what `sha256sum` prints for its files, ordered by name.
+   */
+  folder_sha256?: string | null;
 }
 /**
  * Performance of the idle machine, measured within a day and the same boot.
@@ -5341,6 +5374,10 @@ export interface ClusterRecord {
    * Image of the pods.
    */
   image: string;
+  /**
+   * SHA-256 of the program `tare` of the image, hexadecimal.
+   */
+  tare_sha256?: string | null;
   /**
    * Its nodes when the run began.
    */
