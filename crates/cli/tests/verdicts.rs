@@ -2,7 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends where its assumption fails")]
 
-#[expect(dead_code, reason = "tests of the report change values by their tags")]
 #[path = "../../report/tests/fixture/mod.rs"]
 mod fixture;
 

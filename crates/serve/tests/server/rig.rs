@@ -205,10 +205,6 @@ impl Server {
             .to_owned()
     }
 
-    pub fn pid(&self) -> u32 {
-        self.process.id()
-    }
-
     /// A figure of the server's memory in bytes: `VmHWM` is the most that was resident. (proc_pid_status(5))
     pub fn memory_bytes(&self, name: &str) -> u64 {
         let status =
