@@ -10,6 +10,7 @@ mod auth;
 mod body;
 mod certificate;
 mod children;
+mod computing;
 mod connections;
 mod error;
 mod events;

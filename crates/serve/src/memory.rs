@@ -18,7 +18,7 @@ use crate::error::Refusal;
 use crate::unread::{ReaderGuard, Readers};
 
 /// All of it.
-const MEMORY_BYTES_MAX: usize = 16 << 20;
+const MEMORY_BYTES_MAX: usize = 12 << 20;
 /// Beside it: for requests that stop or delete something, which are small.
 const RESERVE_BYTES: usize = 64 << 10;
 /// Longest body of such a request.

@@ -17,19 +17,19 @@ use tare_report::{html, overlay};
 
 use crate::audit::AuditSubject;
 use crate::body::{in_parts, json, json_about, received};
+pub use crate::computing::{blocking, computing};
+use crate::computing::{compute, compute_permit};
 use crate::error::{Refusal, Reply};
 use crate::server::{Server, Shared};
 use crate::{
     access, archive, assets, auth, events, experiments, history, kafka, load_routes, memory,
-    metrics, nights, openapi, places, sys,
+    metrics, nights, openapi, places,
 };
 
 /// Time in which an archive must have come.
 const ARCHIVE_TIMEOUT: Duration = Duration::from_secs(600);
 /// Part of a file of a run that is shown.
 const FILE_BYTES_MAX: u64 = 4 << 20;
-/// Longest wait for one of those who compute, before the request is refused.
-const COMPUTING_PATIENCE: Duration = Duration::from_secs(20);
 /// Where the API is.
 pub const API: &str = "/api/v1";
 /// Most runs side by side.
@@ -191,53 +191,12 @@ async fn with_headers(State(access): State<Arc<auth::Access>>, mut response: Res
     response
 }
 
-/// Does what reads files or waits in a thread of its own.
-pub async fn blocking<T: Send + 'static>(
-    server: Shared,
-    work: impl FnOnce(&Server) -> Reply<T> + Send + 'static,
-) -> Reply<T> {
-    let done = tokio::task::spawn_blocking(move || work(&server)).await;
-    done.unwrap_or_else(|_| Err(defect()))
-}
-
-/// The same for what takes a core for a while: few at a time, and while something is measured only on a core that is idle.
-pub async fn computing<T: Send + 'static>(
-    server: Shared,
-    work: impl FnOnce(&Server) -> Reply<T> + Send + 'static,
-) -> Reply<T> {
-    let permit = Arc::clone(&server.computations).acquire_owned();
-    let permit = tokio::time::timeout(COMPUTING_PATIENCE, permit).await;
-    let Ok(Ok(permit)) = permit else {
-        return Err(Refusal::busy(
-            "too much is being computed, on idle cores only while something is measured: try again later",
-        ));
-    };
-    let (sender, done) = tokio::sync::oneshot::channel();
-    // A thread of its own: one that runs only on idle cores cannot become another again.
-    std::thread::Builder::new()
-        .name("compute".into())
-        .spawn(move || {
-            let _permit = permit;
-            // Asked before: this may wait for nobody and keep nobody waiting from here on.
-            if server.runs.is_measuring() {
-                sys::run_when_idle();
-            }
-            // An error means that nobody waits any more.
-            let _ = sender.send(work(&server));
-        })?;
-    done.await.unwrap_or_else(|_| Err(defect()))
-}
-
 /// The query of an address.
 pub fn query<T: DeserializeOwned>(uri: &Uri) -> Reply<T> {
     let found = Query::try_from_uri(uri);
     found
         .map(|Query(query)| query)
         .map_err(|error| Refusal::bad(error.body_text()))
-}
-
-fn defect() -> Refusal {
-    Refusal::failed("a defect of Tare: its answer could not be made")
 }
 
 async fn server_info(
@@ -289,11 +248,13 @@ async fn viewing<T: Send + 'static>(
     id: &str,
     show: impl FnOnce(&View) -> Reply<T> + Send + 'static,
 ) -> Reply<T> {
+    // Not before: who had the permit may have made it.
+    let permit = compute_permit(server).await?;
     let of = id.to_owned();
     let known = move |server: &Server| server.runs.known_view(&of);
     let known = blocking(Arc::clone(server), known).await?;
     let of = id.to_owned();
-    let (made, shown) = computing(Arc::clone(server), move |server| match known {
+    let (made, shown) = compute(Arc::clone(server), permit, move |server| match known {
         Some(view) => Ok((None, show(&view)?)),
         None => {
             let made = server.runs.make_view(&of)?;
