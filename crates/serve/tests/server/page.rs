@@ -3,6 +3,8 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
+use serde_json::json;
+
 use crate::flows::Origin;
 use crate::kafka::cluster;
 use crate::rig::{Server, home};
@@ -20,7 +22,8 @@ fn script(name: &str) -> Command {
 #[test]
 fn a_run_and_loads_are_started_watched_stopped_and_compared_in_a_browser() {
     let place = tempfile::tempdir().unwrap();
-    let server = Server::start(&place.path().join("runs"));
+    // It goes on to loads as soon as the run has a finding.
+    let server = Server::start_with(&place.path().join("runs"), &json!({ "parallel": 2 }));
     let origin = Origin::start();
     let ended = script("try-app.mjs")
         .arg(format!("http://{}/?token={}", server.address, server.link))
