@@ -628,9 +628,18 @@ fn loads_that_are_kept_are_series_as_well() {
     });
     assert_eq!(series.points.len(), 2);
     assert!(series.points.iter().all(|point| point.value > 0.0));
+    let folder = place.runs().join(&series.points[0].run);
+    let first = folder.join("load.json");
+    let text = fs::read(&first).unwrap();
+    let whole: Value = serde_json::from_slice(&text).unwrap();
+    // A load that is not what was recorded is none of them.
+    fs::write(&first, [text.as_slice(), b" "].concat()).unwrap();
+    assert_eq!(place.count(), 1);
+    // From here on it is one without checksums, as of an earlier version.
+    fs::remove_file(folder.join("SHA256SUMS")).unwrap();
+    edit(&first, &json!({}));
+    assert_eq!(place.count(), 2);
     // Sampling takes CPU time: a load that was profiled is none of them.
-    let first = place.runs().join(&series.points[0].run).join("load.json");
-    let whole: Value = serde_json::from_slice(&fs::read(&first).unwrap()).unwrap();
     edit(&first, &json!({ "profiled": ["self"] }));
     assert_eq!(place.count(), 1);
     // One that was interrupted has other figures than a whole one, unless its plan was to go on until then.
