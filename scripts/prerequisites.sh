@@ -50,24 +50,31 @@ need_build_packages() {
         'test -s /etc/ssl/certs/ca-certificates.crt|ca-certificates'
 }
 
-# The clients that the tests drive the origin with, and the tools of the benchmarks that they check.
+# The clients that the tests drive the origin and brokers with.
 need_test_packages() {
     need 'command -v curl|curl' \
         'command -v nft || test -x /usr/sbin/nft|nftables' \
         'command -v h2load|nghttp2-client' \
-        'test -x "${CHROMIUM:-/usr/bin/chromium}"|chromium' \
-        'command -v strace|strace' \
-        'command -v jq|jq' \
-        'command -v lintian|lintian' \
-        'command -v runc || test -x /usr/sbin/runc|runc' \
         'command -v kcat|kcat' \
-        'command -v git|git' \
-        'command -v go|golang-go' \
-        'command -v javac|default-jdk-headless' \
-        'command -v mvn|maven' \
-        'command -v cmake|cmake' \
-        'command -v g++|g++' \
-        'test -e /usr/include/benchmark/benchmark.h|libbenchmark-dev'
+        'command -v git|git'
+}
+
+# What a part of the night ring needs besides.
+need_night_packages() { # PART
+    case "$1" in
+    perfcheck)
+        need 'command -v go|golang-go' \
+            'command -v javac|default-jdk-headless' \
+            'command -v mvn|maven' \
+            'command -v cmake|cmake' \
+            'command -v g++|g++' \
+            'test -e /usr/include/benchmark/benchmark.h|libbenchmark-dev'
+        ;;
+    packages) need 'command -v lintian|lintian' 'command -v runc || test -x /usr/sbin/runc|runc' 'command -v jq|jq' ;;
+    consumers | meshes | airline | kubernetes) need 'command -v go|golang-go' ;;
+    browser) need 'test -x "${CHROMIUM:-/usr/bin/chromium}"|chromium' ;;
+    kills) need 'command -v strace|strace' ;;
+    esac
 }
 
 # What the report page is checked with. Tare itself is built without it. Node.js as it is here, or, where it is missing or too old,

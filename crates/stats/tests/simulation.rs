@@ -1,4 +1,9 @@
 //! The error rates that the verdicts promise, counted in simulated runs with known truth.
+//!
+//! `TARE_SIMULATED_RUNS` sets the number of runs a case (1000).
+
+use std::ops::RangeInclusive;
+use std::sync::LazyLock;
 
 use tare_stats::outcome::{Extent, Margin, MoreBlocks, Outcome};
 use tare_stats::paired::{
@@ -8,7 +13,11 @@ use tare_stats::power::{Design, detectable, power};
 use tare_stats::random::Random;
 use tare_stats::unpaired;
 
-const RUNS: usize = 1000;
+/// Simulated runs of a case.
+static RUNS: LazyLock<usize> = LazyLock::new(|| {
+    let set = std::env::var("TARE_SIMULATED_RUNS").ok();
+    set.and_then(|runs| runs.parse().ok()).unwrap_or(1000)
+});
 const SEED: u64 = 20_181_114;
 const ARMS: usize = 3;
 
@@ -60,6 +69,34 @@ fn compare(family: &ComparisonFamily, table: &PairedTable) -> Comparisons {
     })
 }
 
+/// Asserts how many of [`RUNS`] runs did something. The bounds are those for 1000 runs; fewer get two standard deviations more.
+#[track_caller]
+fn assert_count(what: &str, count: usize, of_thousand: RangeInclusive<usize>) {
+    assert_count_of(*RUNS, 1000, what, count, of_thousand);
+}
+
+/// Asserts how many of some runs did something, with the bounds for `full` runs.
+#[track_caller]
+fn assert_count_of(
+    runs: usize,
+    full: usize,
+    what: &str,
+    count: usize,
+    of_full: RangeInclusive<usize>,
+) {
+    let deviations = if runs < full { 2.0 } else { 0.0 };
+    let expected = |bound: usize| {
+        let rate = bound.min(full) as f64 / full as f64;
+        let deviation = (rate * (1.0 - rate) * runs as f64).sqrt();
+        (rate * runs as f64, deviations * deviation)
+    };
+    let ((least, below), (most, above)) = (expected(*of_full.start()), expected(*of_full.end()));
+    assert!(
+        (least - below..=most + above).contains(&(count as f64)),
+        "{what}: {count} of {runs} runs; {of_full:?} of {full} expected"
+    );
+}
+
 fn differs(outcome: Outcome) -> bool {
     matches!(outcome, Outcome::Differs { .. })
 }
@@ -72,7 +109,7 @@ fn runs_that_call(
     counts: impl Fn(usize) -> bool,
 ) -> usize {
     let mut random = Random::from_seed(SEED);
-    (0..RUNS)
+    (0..*RUNS)
         .filter(|_| {
             // Every cell is drawn, whatever the earlier ones said.
             let called: Vec<bool> = (0..cells)
@@ -93,9 +130,8 @@ fn runs_that_call(
 fn at_most_five_percent_of_runs_without_a_difference_call_one() {
     let family = ComparisonFamily::new(ARMS, 2, 3);
     let called = runs_that_call(A_A, 6, &family, |_| true);
-    println!("{called} of {RUNS} runs without a difference call one");
     // The metrics are independent here, the case in which Bonferroni gives least away; 20 is far below chance.
-    assert!((20..=50).contains(&called), "{called} of {RUNS} runs");
+    assert_count("call a difference", called, 20..=50);
 }
 
 #[test]
@@ -107,16 +143,15 @@ fn a_slowdown_of_five_percent_under_two_percent_noise_is_found_in_nine_runs_of_t
     let last = |arm| arm + 1 == ARMS;
     // One primary metric at one level, three arms.
     let found = runs_that_call(slow, 1, &ComparisonFamily::new(ARMS, 1, 1), last);
-    println!("one cell: {found} of {RUNS} find the slowdown");
-    assert!(found >= 900, "one cell: {found} of {RUNS}");
+    assert_count("one cell, found", found, 900..=1000);
     // Six cells, slow in all of them, as a slow arm is: found in at least one.
     let found = runs_that_call(slow, 6, &ComparisonFamily::new(ARMS, 2, 3), last);
-    assert!(found >= 990, "six cells: {found} of {RUNS}");
+    assert_count("six cells, found", found, 990..=1000);
     // And nothing is called in the arms that are not slow.
     let wrong = runs_that_call(slow, 6, &ComparisonFamily::new(ARMS, 2, 3), |arm| {
         !last(arm)
     });
-    assert!(wrong <= 50, "{wrong} of {RUNS} runs blame another arm");
+    assert_count("blame another arm", wrong, 0..=50);
 }
 
 #[test]
@@ -138,15 +173,10 @@ fn the_planned_power_is_the_power_that_runs_have() {
             ..A_A
         };
         let found = runs_that_call(truth, 1, &family, |arm| arm + 1 == ARMS);
-        println!(
-            "{blocks} blocks, {cells} cells: {:.2} % found by {found}",
-            100.0 * (slowdown - 1.0)
-        );
+        let percent = 100.0 * (slowdown - 1.0);
+        let what = format!("{blocks} blocks, {cells} cells, {percent:.2} % found");
         // Three standard deviations of a count around 800.
-        assert!(
-            (762..=838).contains(&found),
-            "{blocks} blocks, {cells} cells: {found}"
-        );
+        assert_count(&what, found, 762..=838);
     }
     let hopeless = Design {
         blocks: 2,
@@ -174,11 +204,9 @@ fn an_arm_noisier_than_the_rest_does_not_call_far_more_than_documented() {
         )
     };
     let (twice, thrice, long) = (of(5, 2.0), of(5, 3.0), of(10, 3.0));
-    println!("noisy arm: twice {twice}, thrice {thrice}, thrice with ten blocks {long}");
-    assert!(
-        twice <= 120 && thrice <= 165 && long <= 95,
-        "{twice} {thrice} {long}"
-    );
+    assert_count("twice as noisy", twice, 0..=120);
+    assert_count("three times as noisy", thrice, 0..=165);
+    assert_count("three times as noisy, ten blocks", long, 0..=95);
 }
 
 #[test]
@@ -190,7 +218,8 @@ fn three_blocks_and_a_single_baseline_keep_the_error_rate_too() {
         ..A_A
     };
     let single = runs_that_call(single, 6, &family, |_| true);
-    assert!(few <= 55 && single <= 55, "{few} {single}");
+    assert_count("three blocks", few, 0..=55);
+    assert_count("a single baseline", single, 0..=55);
 }
 
 #[test]
@@ -203,7 +232,7 @@ fn same_is_hardly_ever_said_of_an_arm_that_differs_by_the_margin() {
         slowdown: 1.02,
         ..A_A
     };
-    let same = (0..RUNS)
+    let same = (0..*RUNS)
         .filter(|_| {
             let table = table(truth, &mut random);
             let comparisons = family.compare(&ComparisonInput {
@@ -219,7 +248,7 @@ fn same_is_hardly_ever_said_of_an_arm_that_differs_by_the_margin() {
                 .inside_margin(0.02)
         })
         .count();
-    assert!((10..=70).contains(&same), "{same} of {RUNS}");
+    assert_count("say the same", same, 10..=70);
 }
 
 #[test]
@@ -231,7 +260,7 @@ fn as_many_blocks_as_asked_for_mostly_decide() {
         ..A_A
     };
     let (mut asked, mut decided) = (0, 0);
-    for _ in 0..RUNS {
+    for _ in 0..*RUNS {
         let first = compare(&family, &table(truth, &mut random)).arms[ARMS - 1].outcome;
         let Outcome::Undecided {
             more: MoreBlocks::About(more),
@@ -249,7 +278,7 @@ fn as_many_blocks_as_asked_for_mostly_decide() {
     }
     // Planned for 80 %, from an estimate that is itself uncertain.
     assert!(
-        asked > 300 && decided * 100 >= asked * 60,
+        asked * 1000 > 300 * *RUNS && decided * 100 >= asked * 60,
         "{decided} of {asked}"
     );
 }
@@ -263,7 +292,7 @@ fn two_equal_runs_compared_unpaired_differ_in_one_of_twenty_at_most() {
             .collect()
     };
     let mut count = |slowdown: f64| {
-        (0..RUNS)
+        (0..*RUNS)
             .filter(|_| {
                 let (before, after) = (run(1.0), run(slowdown));
                 let input = unpaired::UnpairedInput {
@@ -282,8 +311,8 @@ fn two_equal_runs_compared_unpaired_differ_in_one_of_twenty_at_most() {
             .count()
     };
     let (none, some) = (count(1.0), count(1.05));
-    assert!((20..=55).contains(&none), "{none} of {RUNS}");
-    assert!(some >= 850, "{some} of {RUNS}");
+    assert_count("equal runs differ", none, 20..=55);
+    assert_count("unequal runs differ", some, 850..=1000);
 }
 
 /// The check of the baseline's two copies: a family of its own over the cells, beside the default margin of 5 %.
@@ -315,15 +344,17 @@ fn runs_that_warn(runs: usize, noise: f64, bias: f64) -> usize {
 
 #[test]
 fn the_check_of_two_copies_warns_in_one_run_of_twenty_at_most_and_sees_a_biased_copy() {
-    let warned = [0.005, 0.02].map(|noise| runs_that_warn(RUNS, noise, 0.0));
-    assert!(warned.iter().all(|runs| *runs <= 50), "{warned:?}");
+    let warned = [0.005, 0.02].map(|noise| runs_that_warn(*RUNS, noise, 0.0));
+    for count in warned {
+        assert_count("warn of equal copies", count, 0..=50);
+    }
     // With much noise the margin saves nobody, and the intervals alone hold the rate: 1 − (1 − 0.05 / 6)⁶ is 4.9 %. Of so many runs
     // 490 are expected, with a standard deviation of 22.
-    let noisy = runs_that_warn(10 * RUNS, 0.2, 0.0);
-    println!("A/A at 20 % noise: {noisy} of {} runs warn", 10 * RUNS);
-    assert!((420..=550).contains(&noisy), "{noisy}");
-    let biased = runs_that_warn(RUNS, 0.01, 0.1);
-    assert!(biased >= 900, "{biased} of {RUNS} see a copy 10 % off");
+    let noisy = runs_that_warn(10 * *RUNS, 0.2, 0.0);
+    let what = "warn of equal copies at 20 % noise";
+    assert_count_of(10 * *RUNS, 10_000, what, noisy, 420..=550);
+    let biased = runs_that_warn(*RUNS, 0.01, 0.1);
+    assert_count("see a copy 10 % off", biased, 900..=1000);
 }
 
 /// How much of a trial's own deviation goes into whether it is disturbed: slower trials are repeated more often.
@@ -346,7 +377,7 @@ fn repeats_that_choose_the_faster_trials_of_one_arm_call_few_differences() {
     let mut random = Random::from_seed(SEED);
     let (cells, columns) = (6, 2 + ARMS);
     let family = ComparisonFamily::new(ARMS, cells, 1);
-    let called = (0..RUNS)
+    let called = (0..*RUNS)
         .filter(|_| {
             let called: Vec<bool> = (0..cells)
                 .map(|_| {
@@ -371,8 +402,6 @@ fn repeats_that_choose_the_faster_trials_of_one_arm_call_few_differences() {
             called.contains(&true)
         })
         .count();
-    println!(
-        "40 % of one arm's trials repeated, 5 % of the others': {called} of {RUNS} runs call a difference"
-    );
-    assert!((10..=70).contains(&called), "{called} of {RUNS} runs");
+    let what = "call a difference, 40 % of one arm's trials repeated, 5 % of the others'";
+    assert_count(what, called, 10..=70);
 }
