@@ -1,11 +1,14 @@
 //! What is done with the server: runs and loads, from their start to their archive.
 
 use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
 use serde_json::{Value, json};
 
+use crate::history::maker::measure;
+use crate::history::night;
 use crate::rig::{PATIENCE, Server, events_until, tare};
 
 /// A short run without proxies: nothing has to be fetched.
@@ -237,6 +240,73 @@ fn send_archive(server: &Server, archive: &[u8]) -> Value {
     let answer = server.raw(&[head.as_bytes(), archive].concat());
     assert_eq!(answer.status, 201, "{}", answer.text());
     serde_json::from_slice(&answer.body).unwrap()
+}
+
+/// The archive of a run, with another name of its folder.
+fn renamed(archive: &[u8], name: &str) -> Vec<u8> {
+    let mut builder = tar::Builder::new(Vec::new());
+    for entry in tar::Archive::new(archive).entries().unwrap() {
+        let entry = entry.unwrap();
+        let path = entry.path().unwrap().into_owned();
+        let below = path.components().skip(1).collect::<PathBuf>();
+        let mut header = entry.header().clone();
+        let path = Path::new(name).join(below);
+        builder.append_data(&mut header, path, entry).unwrap();
+    }
+    builder.into_inner().unwrap()
+}
+
+#[test]
+fn an_archive_of_any_name_hides_neither_the_nights_nor_the_newest_run_nor_itself() {
+    let place = tempfile::tempdir().unwrap();
+    let runs = place.path().join("runs");
+    let own = "2023-11-20T10-00-00-own";
+    measure(&runs, own, (1_700_000_000_000_000, 150.0), &json!({}));
+    let server = Server::start(&runs);
+    let archive = server.ask("GET", &format!("/api/v1/runs/{own}/archive"), None);
+    let mut ids = vec![own.to_owned()];
+    for (name, id) in [
+        // The suite keeps its nights there, the server has a path of that name, and commands mean the newest run by it.
+        ("nights", "2023-11-14T22-13-20-nights"),
+        ("import", "2023-11-14T22-13-20-import"),
+        ("latest", "2023-11-14T22-13-20-latest"),
+        // They would be the newest.
+        ("zzz", "2023-11-14T22-13-20-zzz"),
+        (
+            "9999-01-01T00-00-00-x",
+            "2023-11-14T22-13-20-9999-01-01T00-00-00-x",
+        ),
+        // Names of runs are kept.
+        ("2023-11-19T10-00-00-mesh", "2023-11-19T10-00-00-mesh"),
+        (own, "2023-11-20T10-00-00-own-2"),
+        ("nights", "2023-11-14T22-13-20-nights-2"),
+    ] {
+        let imported = send_archive(&server, &renamed(&archive.body, name));
+        assert_eq!(imported["id"], id, "{name}");
+        let detail = server.get(&format!("/api/v1/runs/{id}"));
+        assert_eq!(detail["entry"]["origin"], "imported", "{name}");
+        ids.push(id.to_owned());
+    }
+    let list = server.get("/api/v1/runs");
+    let listed: Vec<&str> = list["runs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|run| run["id"].as_str())
+        .collect();
+    ids.sort();
+    ids.reverse();
+    assert_eq!(listed, ids);
+    assert!(!runs.join("nights").exists());
+    night(&runs, "2023-11-20", own);
+    let nights = server.get("/api/v1/history/nights");
+    let names: Vec<&Value> = nights["nights"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|night| &night["night"])
+        .collect();
+    assert_eq!(names, ["2023-11-20"]);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::rig::Server;
 
 #[path = "../../../history/tests/maker/mod.rs"]
 #[allow(dead_code, reason = "other tests use other parts of it")]
-mod maker;
+pub mod maker;
 
 use maker::{DAY, copy, measure};
 
