@@ -10,6 +10,8 @@ mod rig;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
+use std::sync::mpsc;
+use std::time::Duration;
 
 use rig::{MS, OK, Server, count, measure, plan, request, try_measure};
 use tare_load::{
@@ -179,6 +181,14 @@ fn messages(plan: &LoadPlan) -> (Vec<AgentMessage>, Result<(), AgentError>) {
     )
 }
 
+/// The same of an agent that is to end at once: one that waits fails its test.
+fn prompt_messages(plan: LoadPlan) -> (Vec<AgentMessage>, Result<(), AgentError>) {
+    let (sender, ended) = mpsc::channel();
+    std::thread::spawn(move || sender.send(messages(&plan)));
+    let ended = ended.recv_timeout(Duration::from_secs(10));
+    ended.unwrap_or_else(|_| panic!("the agent neither starts nor ends"))
+}
+
 #[test]
 fn an_agent_says_hello_ready_samples_and_the_result_in_this_order() {
     let server = Server::answering(OK);
@@ -246,7 +256,7 @@ fn a_start_by_a_clock_that_was_set_is_refused_at_once() {
         let mut plan = plan(server.address);
         plan.start_at_unix_us = Some(start_us);
         plan.start_lead_ns = Some(200 * MS);
-        let (messages, ended) = messages(&plan);
+        let (messages, ended) = prompt_messages(plan);
         assert!(matches!(
             ended,
             Err(AgentError::Load(LoadError::Clock { .. }))

@@ -199,6 +199,9 @@ mod tests {
 
     use super::*;
 
+    /// Longest time for a write that is to end after milliseconds, on a busy machine.
+    const BOUND: Duration = Duration::from_secs(10);
+
     fn on_runtime<T>(test: impl Future<Output = T>) -> T {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -211,7 +214,8 @@ mod tests {
         on_runtime(async {
             let (ours, _theirs) = tokio::io::duplex(1024);
             let mut writes = TimedWrites::new(ours, Duration::from_millis(20));
-            let error = writes.write_all(&[0; 4096]).await.unwrap_err();
+            let written = tokio::time::timeout(BOUND, writes.write_all(&[0; 4096])).await;
+            let error = written.expect("the write goes on").unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         });
     }
