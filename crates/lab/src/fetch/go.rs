@@ -358,13 +358,46 @@ mod tests {
         assert!(download().is_err());
 
         let environment = fs::read_to_string(at("environment")).unwrap();
-        for variable in VARIABLES {
-            let (name, value) = variable;
+        // Neither a toolchain nor flags of the user's choice.
+        for variable in [
+            "GOTOOLCHAIN=local",
+            "GOFLAGS=-mod=readonly",
+            "GOWORK=off",
+            "CGO_ENABLED=0",
+        ] {
             assert!(
-                environment.contains(&format!("{name}={value}\n")),
+                environment.lines().any(|line| line == variable),
                 "{environment}"
             );
         }
+    }
+
+    #[test]
+    fn dependencies_that_were_changed_in_the_module_cache_are_not_built() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        fs::create_dir_all(at("partial/sources")).unwrap();
+        let script = format!(
+            "#!/bin/sh\ncase \"$1 $2\" in 'mod verify') cat {0}; test ! -s {0} ;; build*) : >{1} ;; esac\n",
+            at("modified").display(),
+            at("built").display()
+        );
+        crate::fetch::tests::write_program(&at("go"), &script);
+        let def = def();
+        let module = Module::of(&def, "it", place.path());
+        let (sources, partial) = (at("partial/sources"), at("partial"));
+        let compile = || module.compile(&at("go"), &sources, &partial, &mut |_| ());
+        let said = "example.org/other v1.0.0: dir has been modified";
+        fs::write(at("modified"), format!("{said}\n")).unwrap();
+        let refused = compile().unwrap_err();
+        assert!(
+            refused.contains(said) && refused.contains("go clean -modcache"),
+            "{refused}"
+        );
+        assert!(!at("built").exists());
+        fs::write(at("modified"), "").unwrap();
+        compile().unwrap();
+        assert!(at("built").exists());
     }
 
     #[test]
