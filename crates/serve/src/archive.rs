@@ -1,12 +1,14 @@
 //! Runs as archives (tar): written out, and taken in with limits.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom};
+use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Seek, SeekFrom};
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use flate2::read::GzDecoder;
-use tar::{Archive, Builder, EntryType, Header};
+use tar::{Archive, Builder, EntryType, Header, PaxExtensions};
 
 use crate::error::{Refusal, Reply};
 use crate::places;
@@ -21,6 +23,10 @@ const ENTRIES_MAX: usize = 100_000;
 const RATIO_MAX: u64 = 100;
 /// Bytes that an archive may have whatever its ratio.
 const RATIO_FREE_BYTES: u64 = 1 << 20;
+/// Bytes of a header that says more of the next entry: its long name, or attributes. It is held in memory.
+const EXTENSION_BYTES_MAX: u64 = 1 << 20;
+/// Bytes of the path of a file in it (PATH_MAX).
+const PATH_BYTES_MAX: usize = 4096;
 /// Deepest folder in it.
 const DEPTH_MAX: usize = 12;
 /// How the names of runs begin.
@@ -135,15 +141,89 @@ fn imported_name(name: &str, started_us: u64, now: SystemTime) -> String {
     cut(&format!("{}-{name}", date(started.unwrap_or(now))))
 }
 
+fn bad(error: io::Error) -> Refusal {
+    Refusal::invalid(format!("it is no archive that can be read: {error}"))
+}
+
+/// Why a file of an archive cannot be written: because of its name, or because the machine cannot.
+fn not_unpacked(path: &Path) -> impl Fn(io::Error) -> Refusal {
+    move |error| match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => error.into(),
+        _ => Refusal::invalid(format!("{} cannot be unpacked: {error}", path.display())),
+    }
+}
+
+/// What headers before an entry say of it. They are read here: the library would keep one of any length.
+#[derive(Default)]
+struct Extensions {
+    path: Option<Vec<u8>>,
+    bytes: Option<u64>,
+}
+
+impl Extensions {
+    /// Reads such a header; `None`: it is none.
+    fn read<R: Read>(&mut self, entry: &mut tar::Entry<'_, R>) -> Reply<Option<()>> {
+        let kind = entry.header().entry_type();
+        if !kind.is_gnu_longname() && !kind.is_pax_local_extensions() {
+            return Ok(None);
+        }
+        if entry.size() > EXTENSION_BYTES_MAX {
+            return Err(Refusal::invalid(format!(
+                "a header in the archive has {} bytes, more than {EXTENSION_BYTES_MAX}",
+                entry.size()
+            )));
+        }
+        let mut text = Vec::new();
+        entry.read_to_end(&mut text).map_err(bad)?;
+        if kind.is_gnu_longname() {
+            while text.pop_if(|last| *last == 0).is_some() {}
+            self.path = Some(text);
+            return Ok(Some(()));
+        }
+        for extension in PaxExtensions::new(&text) {
+            let extension = extension.map_err(bad)?;
+            match extension.key_bytes() {
+                // The other kind of name is believed first, as everywhere.
+                b"path" if self.path.is_none() => {
+                    self.path = Some(extension.value_bytes().to_owned());
+                }
+                b"size" => {
+                    let bytes = extension.value().ok().and_then(|text| text.parse().ok());
+                    self.bytes = Some(bytes.unwrap_or(u64::MAX));
+                }
+                _ => {}
+            }
+        }
+        Ok(Some(()))
+    }
+
+    /// The path of the entry that they are about.
+    fn path_of<R: Read>(self, entry: &tar::Entry<'_, R>) -> Reply<PathBuf> {
+        // Readers disagree about where such an entry ends. No file needs it that is smaller than 8 GiB.
+        if self.bytes.is_some_and(|bytes| bytes != entry.size()) {
+            return Err(Refusal::invalid("the archive has two sizes for one file"));
+        }
+        let path = match self.path {
+            Some(path) => path,
+            None => entry.path_bytes().into_owned(),
+        };
+        if path.len() > PATH_BYTES_MAX {
+            return Err(Refusal::invalid(format!(
+                "the archive has a path of more than {PATH_BYTES_MAX} bytes"
+            )));
+        }
+        Ok(OsString::from_vec(path).into())
+    }
+}
+
 /// Unpacks regular files; the name of the folder that they are in.
 fn unpack(content: impl Read, into: &Path, bytes_max: u64) -> Reply<String> {
-    let bad =
-        |error: io::Error| Refusal::invalid(format!("it is no archive that can be read: {error}"));
     let mut archive = Archive::new(content.take(bytes_max + (ENTRIES_MAX as u64) * 1024));
     let (mut bytes, mut entries) = (0, 0);
     let mut name: Option<String> = None;
+    let mut extensions = Extensions::default();
     fs::create_dir(into)?;
-    for entry in archive.entries().map_err(bad)? {
+    for entry in archive.entries().map_err(bad)?.raw(true) {
         let mut entry = entry.map_err(bad)?;
         entries += 1;
         bytes += entry.size();
@@ -155,7 +235,10 @@ fn unpack(content: impl Read, into: &Path, bytes_max: u64) -> Reply<String> {
                 ),
             ));
         }
-        let path = entry.path().map_err(bad)?.into_owned();
+        if extensions.read(&mut entry)?.is_some() {
+            continue;
+        }
+        let path = std::mem::take(&mut extensions).path_of(&entry)?;
         match entry.header().entry_type() {
             EntryType::Regular => {}
             EntryType::Directory => continue,
@@ -178,12 +261,14 @@ fn unpack(content: impl Read, into: &Path, bytes_max: u64) -> Reply<String> {
             ));
         }
         let target = into.join(&below);
+        let refused = not_unpacked(&path);
         if let Some(parent) = target.parent() {
-            fs::create_dir_all(parent)?;
+            fs::create_dir_all(parent).map_err(&refused)?;
         }
-        let mut file = BufWriter::new(File::create_new(&target).map_err(bad)?);
-        io::copy(&mut entry, &mut file).map_err(bad)?;
-        file.into_inner().map_err(|error| bad(error.into_error()))?;
+        let mut file = BufWriter::new(File::create_new(&target).map_err(&refused)?);
+        io::copy(&mut entry, &mut file).map_err(&refused)?;
+        file.into_inner()
+            .map_err(|error| refused(error.into_error()))?;
     }
     name.ok_or_else(|| Refusal::invalid("the archive is empty"))
 }
@@ -308,6 +393,126 @@ mod tests {
             ("one/a", EntryType::Regular, 1),
         ];
         assert!(unpacked(&twice, 1000).is_err());
+    }
+
+    /// A header before an entry, by the letter of its kind, and what it says.
+    fn extension(kind: u8, text: &[u8]) -> Vec<u8> {
+        let mut header = Header::new_gnu();
+        header.set_entry_type(EntryType::new(kind));
+        header.set_size(text.len() as u64);
+        header.set_cksum();
+        let mut all = [header.as_bytes(), text].concat();
+        all.resize(all.len().next_multiple_of(512), 0);
+        all
+    }
+
+    /// What is made of an archive of one file of a byte, with this before it.
+    fn after(before: &[Vec<u8>]) -> Result<Vec<(String, u64)>, Refusal> {
+        let place = tempfile::tempdir().unwrap();
+        let into = place.path().join("run");
+        let file = archive(&[("run/plan.json", EntryType::Regular, 1)]);
+        let all = [before.concat(), file].concat();
+        unpack(all.as_slice(), &into, 1 << 20).map(|_| places::files_below(&into, 100))
+    }
+
+    #[test]
+    fn long_names_are_those_that_headers_before_an_entry_say() {
+        let long = format!("{}/{}", "d".repeat(90), "f".repeat(90));
+        let gnu = extension(b'L', format!("run/{long}\0").as_bytes());
+        let record = format!("195 path=run/{long}\n");
+        assert_eq!(record.len(), 195);
+        let pax = extension(
+            b'x',
+            [record.as_bytes(), b"10 size=1\n"].concat().as_slice(),
+        );
+        for before in [gnu, pax] {
+            assert_eq!(after(&[before]).unwrap(), [(long.clone(), 1)]);
+        }
+        let made = {
+            let mut builder = Builder::new(Vec::new());
+            let mut header = Header::new_gnu();
+            header.set_size(1);
+            let path = format!("run/{long}");
+            builder.append_data(&mut header, path, &b"x"[..]).unwrap();
+            builder.into_inner().unwrap()
+        };
+        let place = tempfile::tempdir().unwrap();
+        let into = place.path().join("run");
+        assert_eq!(unpack(made.as_slice(), &into, 1000).unwrap(), "run");
+        assert!(into.join(long).is_file());
+    }
+
+    #[test]
+    fn an_archive_with_two_sizes_for_a_file_or_a_path_without_end_is_refused() {
+        let said = |before: Vec<u8>| {
+            let refusal = after(&[before]).unwrap_err();
+            assert_eq!(refusal.status, 422);
+            refusal.error.message
+        };
+        for size in ["12 size=512\n", "12 size=x12\n"] {
+            assert!(said(extension(b'x', size.as_bytes())).contains("two sizes"));
+        }
+        let path = format!("run/{}", "d/".repeat(5000));
+        let refused = said(extension(b'L', path.as_bytes()));
+        assert!(
+            refused.contains("more than 4096 bytes") && refused.len() < 100,
+            "{refused}"
+        );
+    }
+
+    /// Counts what is read.
+    struct Counted<R>(R, u64);
+
+    impl<R: Read> Read for Counted<R> {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            let read = self.0.read(into)?;
+            self.1 += read as u64;
+            Ok(read)
+        }
+    }
+
+    #[test]
+    fn a_header_of_any_length_is_not_held_in_memory() {
+        for kind in [b'L', b'K', b'x', b'g'] {
+            let mut header = Header::new_gnu();
+            header.set_entry_type(EntryType::new(kind));
+            header.set_size(1 << 29);
+            header.set_cksum();
+            let mut content = Counted(header.as_bytes().chain(io::repeat(b'a')), 0);
+            let place = tempfile::tempdir().unwrap();
+            let into = place.path().join("run");
+            let refusal = unpack(&mut content, &into, UNPACKED_BYTES_MAX).unwrap_err();
+            assert_eq!(refusal.status, 422, "{}", refusal.error.message);
+            assert!(content.1 < 1 << 20, "{kind}: {} bytes were read", content.1);
+        }
+    }
+
+    #[test]
+    fn a_file_that_can_have_no_such_name_is_a_mistake_of_the_archive_and_a_full_disk_is_none() {
+        let regular = EntryType::Regular;
+        for (entries, path) in [
+            // Something below a file, and a file in the place of a folder.
+            ([("run/a", regular, 1), ("run/a/b", regular, 1)], "run/a/b"),
+            ([("run/a/b", regular, 1), ("run/a", regular, 1)], "run/a"),
+        ] {
+            let said = unpacked(&entries, 1000).unwrap_err();
+            assert!(
+                said.starts_with(&format!("{path} cannot be unpacked: ")),
+                "{said}"
+            );
+        }
+        for path in [format!("run/{}/f", "d".repeat(256)), "f".repeat(256)] {
+            let path = format!("run/{path}");
+            let refusal = after(&[extension(b'L', path.as_bytes())]).unwrap_err();
+            assert_eq!(refusal.status, 422);
+            let said = refusal.error.message;
+            assert!(
+                said.contains(&format!("{path} cannot be unpacked")),
+                "{said}"
+            );
+        }
+        let full = not_unpacked(Path::new("run/a"))(ErrorKind::StorageFull.into());
+        assert_eq!(full.status, 500);
     }
 
     #[test]
