@@ -405,6 +405,24 @@ fn a_step_is_a_change_point_with_what_changed_there() {
 }
 
 #[test]
+fn another_build_of_tare_and_another_folder_of_a_target_are_changes_of_a_series() {
+    let place = Place::new();
+    for (day, digit) in [(0, "1"), (1, "2")] {
+        let digest = digit.repeat(64);
+        let envoy = json!({ "version": "1.40.0", "source": "path", "path": "envoy", "folder_sha256": digest });
+        let environment = json!({ "tare_sha256": digest, "targets": { "envoy": envoy } });
+        let at = (START + day * DAY, 150.0);
+        measure(&place.runs(), &format!("day-{day:02}"), at, &environment);
+    }
+    let series = place.one(&proxied());
+    let of = |axis: &str| version(axis, "111111111111", "222222222222");
+    assert_eq!(
+        series.points[1].changed,
+        [of("envoy folder"), of("tare binary")]
+    );
+}
+
+#[test]
 fn questions_without_an_answer_name_what_there_is() {
     let place = Place::of_days(1);
     let error = |filter: SeriesFilter| {

@@ -1,6 +1,6 @@
 //! Reading of what the kernel shows, and a whole examination of this machine.
 
-use super::describe::{cpu_model, fingerprint, hashed_machine_id, os_name};
+use super::describe::{cpu_model, describe, fingerprint, hashed_machine_id, os_name};
 use super::*;
 
 #[test]
@@ -25,6 +25,14 @@ fn a_fingerprint_changes_with_the_machine_and_not_with_a_few_pages_of_memory() {
     ] {
         assert_ne!(one, other);
     }
+}
+
+#[test]
+fn the_record_of_a_machine_has_the_digest_of_the_program_that_measures() {
+    let own = std::fs::File::open(std::env::current_exe().unwrap()).unwrap();
+    let digest = tare_record::checksums::sha256_of(own).unwrap();
+    let record = describe("local", "loopback", Vec::new());
+    assert_eq!(record.tare_sha256, Some(digest));
 }
 
 #[test]

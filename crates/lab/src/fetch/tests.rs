@@ -67,6 +67,30 @@ fn the_first_alternative_that_is_there_is_used_with_its_version() {
 }
 
 #[test]
+fn the_version_has_the_digests_of_the_program_and_of_the_folder_of_its_target() {
+    let place = Place::new();
+    let folder = place.0.path().join("target");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("config.j2"), "listen 1").unwrap();
+    let found = |script: &str| {
+        let mut target = target(vec![path(&place.program("p", script))]);
+        target.folder = folder.clone();
+        let version = place.fetcher().find(&target).unwrap().unwrap().version;
+        assert_eq!(version.version, "1.2.3");
+        [version.sha256.unwrap(), version.folder_sha256.unwrap()]
+    };
+    let first = found("echo version 1.2.3");
+    assert_eq!(found("echo version 1.2.3"), first);
+    fs::write(folder.join("config.j2"), "listen 2").unwrap();
+    let second = found("echo version 1.2.3");
+    assert_eq!(second[0], first[0]);
+    assert_ne!(second[1], first[1]);
+    let third = found("echo version 1.2.3 # built anew");
+    assert_ne!(third[0], first[0]);
+    assert_eq!(third[1], second[1]);
+}
+
+#[test]
 fn a_program_that_does_not_tell_its_version_is_refused() {
     let place = Place::new();
     let program = place.program("p", "echo hello");
