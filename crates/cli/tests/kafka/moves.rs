@@ -275,7 +275,9 @@ fn a_throttle_is_removed_by_a_later_command_that_is_told_to_and_not_where_others
     wait_for(LIMIT, "what others have changed", || {
         (show(&bed)["throttles"]["brokers"]["2"] == 7_000_000).then_some(())
     });
-    bed.text(&["reassign", "watch", "--yes"]);
+    // The command that looked has removed nothing.
+    let text = bed.text(&["reassign", "watch", "--yes"]);
+    assert!(text.contains("replication throttles removed"), "{text}");
     let left = json!({"brokers": {"2": 7_000_000}, "topics": {}});
     wait_for(LIMIT, "those that were set here gone", || {
         (show(&bed)["throttles"] == left).then_some(())
