@@ -8,7 +8,7 @@ mod maven;
 mod own;
 mod pip;
 
-pub use own::own_program;
+pub use own::{OWN_PROGRAMS, own_program, own_program_found};
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use tare_kubernetes::KnownMesh;
-use tare_lab::fetch::Fetcher;
+use tare_lab::fetch::{Fetcher, OWN_PROGRAMS, own_program_found};
 use tare_lab::targets::{Target, Targets, builtin_folder};
 use tare_lab::{calibrate, doctor};
 use tare_record::record::{Check, EnvironmentRecord, Grade, TargetVersion};
@@ -47,6 +47,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     } else {
         calibrate::from_cache(&cache, &args.out)
     };
+    record.checks.extend(OWN_PROGRAMS.map(check_program));
     add_targets(&args, &mut record)?;
     if let Some(context) = args.context {
         let named = Some(context).filter(|name| !name.is_empty());
@@ -97,6 +98,21 @@ fn add_targets(args: &Args, record: &mut EnvironmentRecord) -> anyhow::Result<()
         }
     }
     Ok(())
+}
+
+/// Whether a program behind `tare` has been built.
+fn check_program((name, command): (&str, &str)) -> Check {
+    Check {
+        name: format!("program tare-{name}"),
+        found: match own_program_found(name) {
+            Some(path) => path.display().to_string(),
+            None => format!("not built yet; built when {command} needs it"),
+        },
+        value: None,
+        unit: None,
+        grade: Grade::Ok,
+        advice: None,
+    }
 }
 
 fn check_target(

@@ -1,11 +1,30 @@
 //! Tare's own programs beside `tare`: a package has them, in a checkout cargo builds one when it is first needed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tare_experiment::target::CargoDef;
 
 use super::cargo::Package;
 use crate::{cached, home};
+
+/// Tare's own programs by name, and what each is for.
+pub const OWN_PROGRAMS: [(&str, &str); 4] = [
+    ("serve", "tare serve"),
+    ("history", "tare history, suite and size"),
+    ("perfcheck", "tare perfcheck"),
+    ("proto", "tare load with --data or --proto"),
+];
+
+/// The program `tare-NAME`, where it has been built.
+#[must_use]
+pub fn own_program_found(name: &str) -> Option<PathBuf> {
+    let beside = beside(&std::env::current_exe().ok()?, name);
+    beside.is_file().then_some(beside)
+}
+
+fn beside(own: &Path, name: &str) -> PathBuf {
+    own.with_file_name(format!("tare-{name}"))
+}
 
 /// The path of the program `tare-NAME`, whose sources are in `crates/NAME`. What `say` gets is for a terminal.
 ///
@@ -15,7 +34,7 @@ pub fn own_program(name: &str, say: &mut dyn FnMut(&str)) -> Result<PathBuf, Str
     let own = std::env::current_exe()
         .map_err(|error| format!("the path of tare itself cannot be read: {error}"))?;
     let package = format!("tare-{name}");
-    let beside = own.with_file_name(&package);
+    let beside = beside(&own, name);
     if beside.is_file() {
         return Ok(beside);
     }
