@@ -766,6 +766,30 @@ fn constant(source: &str, name: &str) -> Option<u64> {
 }
 
 #[test]
+fn the_page_for_contributors_has_the_parts_of_the_night_ring() {
+    let told = std::process::Command::new(root().join("scripts/rings"))
+        .arg("--parts")
+        .output()
+        .unwrap();
+    let told = String::from_utf8(told.stdout).unwrap();
+    let parts: Vec<(&str, bool)> = told
+        .lines()
+        .map(|line| {
+            let words: Vec<&str> = line.split('\t').collect();
+            (words[0], words[1] == "compiles")
+        })
+        .collect();
+    let page = fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap();
+    let rows: Vec<(&str, bool)> = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split_once('`'))
+        .map(|(name, rest)| (name, rest.contains("| yes |")))
+        .collect();
+    assert!(!parts.is_empty());
+    assert_eq!(rows, parts);
+}
+
+#[test]
 fn limits_of_the_page_are_those_of_the_code() {
     let page = fs::read_to_string(root().join("docs/LIMITS.md")).unwrap();
     let rows = page

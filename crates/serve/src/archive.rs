@@ -161,11 +161,11 @@ struct Extensions {
 }
 
 impl Extensions {
-    /// Reads such a header; `None`: it is none.
-    fn read<R: Read>(&mut self, entry: &mut tar::Entry<'_, R>) -> Reply<Option<()>> {
+    /// Reads an entry if it is such a header, and returns whether it is.
+    fn read<R: Read>(&mut self, entry: &mut tar::Entry<'_, R>) -> Reply<bool> {
         let kind = entry.header().entry_type();
         if !kind.is_gnu_longname() && !kind.is_pax_local_extensions() {
-            return Ok(None);
+            return Ok(false);
         }
         if entry.size() > EXTENSION_BYTES_MAX {
             return Err(Refusal::invalid(format!(
@@ -178,7 +178,7 @@ impl Extensions {
         if kind.is_gnu_longname() {
             while text.pop_if(|last| *last == 0).is_some() {}
             self.path = Some(text);
-            return Ok(Some(()));
+            return Ok(true);
         }
         for extension in PaxExtensions::new(&text) {
             let extension = extension.map_err(bad)?;
@@ -194,7 +194,7 @@ impl Extensions {
                 _ => {}
             }
         }
-        Ok(Some(()))
+        Ok(true)
     }
 
     /// The path of the entry that they are about.
@@ -235,7 +235,7 @@ fn unpack(content: impl Read, into: &Path, bytes_max: u64) -> Reply<String> {
                 ),
             ));
         }
-        if extensions.read(&mut entry)?.is_some() {
+        if extensions.read(&mut entry)? {
             continue;
         }
         let path = std::mem::take(&mut extensions).path_of(&entry)?;

@@ -1,6 +1,6 @@
 //! Tare's own programs beside `tare`: a package has them, in a checkout cargo builds one when it is first needed.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use tare_experiment::target::CargoDef;
 
@@ -15,15 +15,12 @@ pub const OWN_PROGRAMS: [(&str, &str); 4] = [
     ("proto", "tare load with --data or --proto"),
 ];
 
-/// The program `tare-NAME`, where it has been built.
+/// The program `tare-NAME`, where it is beside `tare`.
 #[must_use]
 pub fn own_program_found(name: &str) -> Option<PathBuf> {
-    let beside = beside(&std::env::current_exe().ok()?, name);
+    let own = std::env::current_exe().ok()?;
+    let beside = own.with_file_name(format!("tare-{name}"));
     beside.is_file().then_some(beside)
-}
-
-fn beside(own: &Path, name: &str) -> PathBuf {
-    own.with_file_name(format!("tare-{name}"))
 }
 
 /// The path of the program `tare-NAME`, whose sources are in `crates/NAME`. What `say` gets is for a terminal.
@@ -31,13 +28,12 @@ fn beside(own: &Path, name: &str) -> PathBuf {
 /// # Errors
 /// When it is not there and cannot be built.
 pub fn own_program(name: &str, say: &mut dyn FnMut(&str)) -> Result<PathBuf, String> {
+    if let Some(found) = own_program_found(name) {
+        return Ok(found);
+    }
     let own = std::env::current_exe()
         .map_err(|error| format!("the path of tare itself cannot be read: {error}"))?;
     let package = format!("tare-{name}");
-    let beside = beside(&own, name);
-    if beside.is_file() {
-        return Ok(beside);
-    }
     let home = home::home().map_err(|error| format!("{package} is not there: {error}"))?;
     let cache = cached::folder().unwrap_or_else(std::env::temp_dir);
     let def = CargoDef {
