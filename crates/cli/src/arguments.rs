@@ -68,7 +68,7 @@ mod tests {
 
     /// Whether every word of an argument of `tare load` is a value of its type.
     fn all_parse<T: Clone + Send + Sync + 'static>(flag: &str) {
-        let command = crate::command();
+        let command = crate::command(&[]);
         let load = command.find_subcommand("load").unwrap();
         let mut arguments = load.get_arguments();
         let argument = arguments.find(|one| one.get_long() == Some(flag)).unwrap();

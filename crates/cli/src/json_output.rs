@@ -66,37 +66,3 @@ impl JsonOutput {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_flag_is_found_at_every_depth_and_in_words_that_cannot_be_parsed() {
-        let of = |line: &str| {
-            let words = line.split(' ');
-            let matches = crate::command().try_get_matches_from(words.clone());
-            let parsed = matches.map(|matches| JsonOutput::of_matches(&matches)).ok();
-            let found = JsonOutput::of_words(words.skip(1).map(OsString::from));
-            (parsed, found)
-        };
-        let both = |output| (Some(output), output);
-        assert_eq!(of("tare report"), both(JsonOutput::No));
-        assert_eq!(of("tare report --json"), both(JsonOutput::Document));
-        assert_eq!(
-            of("tare kafka --json topics list"),
-            both(JsonOutput::Document)
-        );
-        assert_eq!(of("tare targets --json"), both(JsonOutput::Document));
-        let url = "http://127.0.0.1:1/";
-        assert_eq!(
-            of(&format!("tare load {url} --json-lines")),
-            both(JsonOutput::Lines)
-        );
-        assert_eq!(
-            of("tare report --json --nonsense"),
-            (None, JsonOutput::Document)
-        );
-        assert_eq!(of("tare lab exec pod -- ls --json"), both(JsonOutput::No));
-    }
-}

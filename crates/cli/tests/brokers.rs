@@ -6,7 +6,7 @@
     reason = "a test that cannot go on says where by panicking"
 )]
 
-#[path = "../../load/tests/rig/broker.rs"]
+#[path = "../../load-kafka/tests/rig/broker.rs"]
 mod broker;
 mod rig;
 

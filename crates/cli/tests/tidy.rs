@@ -168,7 +168,7 @@ fn the_architecture_page_shows_the_arrows_that_are_there() {
 
 #[test]
 fn crate_arrows_never_turn_back() {
-    let order = "record experiment stats tls http2-frames kafka kafka-admin mongo load rate-search proto origin net lab kubernetes test-cluster conduct report program export history perfcheck serve fuzzing cli";
+    let order = "record experiment stats tls http2-frames kafka kafka-admin mongo load load-kafka rate-search proto origin net lab lab-kafka kubernetes test-cluster conduct report program export history perfcheck serve fuzzing cli with-kafka";
     let order: Vec<&str> = order.split(' ').collect();
     let rank = |name: &str| order.iter().position(|known| *known == name);
     for (name, uses) in arrows() {

@@ -90,3 +90,18 @@ fn every_arm_of_every_experiment_has_something_that_counts_what_passes() {
         }
     }
 }
+
+#[test]
+fn a_plan_has_brokers_where_a_part_is_kafka() {
+    let mut with = 0;
+    for (experiment, plan) in plans() {
+        let topologies = || plan.arms.iter().map(|arm| &arm.topology);
+        let mut instances = topologies().flat_map(|one| &one.instances);
+        let mut external = topologies().flat_map(|one| &one.external);
+        let is_there = instances.any(|one| one.target == "kafka")
+            || external.any(|one| one.protocol == "kafka");
+        assert_eq!(plan.has_brokers(), is_there, "{experiment}");
+        with += u32::from(is_there);
+    }
+    assert!(with > 5, "{with} plans");
+}

@@ -12,6 +12,12 @@ pub fn folder() -> Option<PathBuf> {
     )
 }
 
+/// The file of named Kafka clusters.
+#[must_use]
+pub fn clusters() -> Option<PathBuf> {
+    Some(folder()?.join("clusters.yaml"))
+}
+
 fn chosen(config: Option<OsString>, home: Option<OsString>) -> Option<PathBuf> {
     // XDG's rule: a path that is not absolute is ignored. What happens to be in the current directory is nobody's configuration.
     let absolute =

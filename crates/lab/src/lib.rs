@@ -1,5 +1,6 @@
 //! The laboratory: targets, environments, the keeper, certificates and observation.
 
+pub mod brokers;
 pub mod cached;
 pub mod calibrate;
 pub mod certificates;

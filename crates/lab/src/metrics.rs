@@ -7,7 +7,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tare_experiment::target::JmxDef;
-use tare_kafka_admin::metrics::{BrokerMetrics, Figures};
 use tare_record::counter::{CounterReading, CounterSource};
 use tare_record::external::split;
 use tare_record::load::AddressPolicy;
@@ -64,30 +63,6 @@ pub struct MetricsReading {
     pub when: Instant,
     /// All counters that it has; some may be missing.
     pub readings: Result<Vec<CounterReading>, LabError>,
-}
-
-impl MetricsReading {
-    /// The metrics of a broker from this reading and a later one, or why it could not be read.
-    #[must_use]
-    pub fn until(&self, second: Option<&MetricsReading>) -> BrokerMetrics {
-        let error_of = |reading: &MetricsReading| match &reading.readings {
-            Ok(_) => None,
-            Err(error) => Some(error.to_string()),
-        };
-        let error = error_of(self).or_else(|| second.and_then(error_of));
-        let metrics = match (&self.readings, second) {
-            (Ok(before), Some(second)) => second.readings.as_ref().ok().map(|after| {
-                let seconds = second.when.duration_since(self.when).as_secs_f64();
-                Figures::between(before, after, seconds)
-            }),
-            _ => None,
-        };
-        BrokerMetrics {
-            at: self.at.clone(),
-            error,
-            metrics,
-        }
-    }
 }
 
 impl MetricsReader {

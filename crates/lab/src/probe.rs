@@ -1,15 +1,16 @@
 //! Readiness probe: repeated until the instance is ready, has exited or the time is up.
 
-mod kafka;
-
 use std::net::{TcpStream, ToSocketAddrs};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use regex::Regex;
 use tare_http2_frames::exchange::ExchangeLimits;
 use tare_http2_frames::grpc;
+use tare_record::load::AddressPolicy;
 
+use crate::brokers::{self, BrokerAccess};
 use crate::connector::Connector;
 use crate::environment::HttpResponse;
 use crate::http;
@@ -92,7 +93,7 @@ impl ReadinessProbe {
         match self {
             ReadinessProbe::Tcp(at) => open(connector, at, ATTEMPT).map(drop),
             ReadinessProbe::Grpc { at, service } => ask_health(connector, at, service, ATTEMPT),
-            ReadinessProbe::Kafka { at, brokers } => kafka::ask(connector, at, *brokers, ATTEMPT),
+            ReadinessProbe::Kafka { at, brokers } => are_complete(connector, at, *brokers, ATTEMPT),
             ReadinessProbe::Http(url) => match http::get(connector, url, ATTEMPT)? {
                 HttpResponse { status: 200, .. } => Ok(()),
                 HttpResponse { status, .. } => Err(format!("{url} answered {status}, not 200")),
@@ -149,6 +150,25 @@ fn open(connector: &Connector, at: &str, limit: Duration) -> Result<TcpStream, S
     connector
         .connect(address, limit)
         .map_err(|error| format!("no connection to {at}: {error}"))
+}
+
+/// Checks the metadata of a Kafka broker.
+fn are_complete(
+    connector: &Connector,
+    at: &str,
+    all: usize,
+    limit: Duration,
+) -> Result<(), String> {
+    let connector = connector.clone();
+    let broker = BrokerAccess {
+        addresses: vec![at.to_owned()],
+        connect: Some(Arc::new(move |to, within| connector.connect(to, within))),
+        login: None,
+        tls: None,
+        reach: AddressPolicy::Private,
+        timeout: limit,
+    };
+    brokers::client()?.check_ready(&broker, all)
 }
 
 /// Calls the gRPC health check of a service; of the whole server with an empty name.

@@ -14,6 +14,16 @@ pub const VERSION: &str = match BUILD {
     None => env!("CARGO_PKG_VERSION"),
 };
 
+/// Environment variable by which `tare` tells its version to a program of its own that goes on in its place.
+pub const STARTED_BY: &str = "TARE_STARTED_BY";
+
+/// The version of the `tare` that this program goes on for, where it is another one.
+#[must_use]
+pub fn other_starter() -> Option<String> {
+    let version = std::env::var_os(STARTED_BY)?;
+    (version != VERSION).then(|| version.to_string_lossy().into_owned())
+}
+
 /// SHA-256 of the program of this process, hexadecimal; `None`: it cannot be read. Read once.
 #[must_use]
 pub fn sha256() -> Option<String> {

@@ -41,7 +41,7 @@ mod aggregator;
 pub mod arrivals;
 mod classes;
 pub mod client;
-mod clock;
+pub mod clock;
 pub mod connection_pool;
 mod control;
 pub mod engine;
@@ -65,4 +65,5 @@ pub use generator::{
 };
 pub use load::{Load, UrlError};
 pub use sys::EndSignals;
+pub use tally::Quantity;
 pub use worker::SchedulingPolicy;

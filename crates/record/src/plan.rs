@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::load::LoadSpec;
 use crate::metric::Metric;
+use crate::protocol::is_of_brokers;
 use crate::topology::{Instance, Interception, Security, Settings, SiteLink, Topology};
 use crate::units::{self, Share};
 
@@ -117,6 +118,13 @@ impl Plan {
             .flat_map(|arm| &arm.topology.routes)
             .flat_map(|route| &route.segments);
         links.any(|link| link.interception == Interception::Redirect)
+    }
+
+    /// Whether its parts call Kafka brokers.
+    #[must_use]
+    pub fn has_brokers(&self) -> bool {
+        let mut edges = self.workload.edges.iter();
+        edges.any(|edge| is_of_brokers(&edge.protocol))
     }
 }
 

@@ -80,6 +80,7 @@ impl Cluster {
         settings: &Settings,
         env: impl Fn(u32) -> Vec<(String, String)>,
     ) -> Result<Cluster, LabError> {
+        tare_lab_kafka::install();
         let targets = Targets::load(&builtin_folder()?, &[])?;
         let target = targets.get(target)?;
         let software = Fetcher::from_env()?.provide(target, &mut |_| ())?;

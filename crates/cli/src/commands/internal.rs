@@ -13,7 +13,9 @@ use tare_load::{EndSignals, StopHandle, run_agent};
 use tare_net::link::{LinkOrders, serve};
 use tare_record::files::{USER_FILE_BYTES_MAX, read_user_file};
 use tare_record::load::LoadPlan;
+use tare_record::protocol::is_of_brokers;
 
+use crate::commands::ensure_kafka;
 use crate::commands::plan::own_path;
 use crate::exit::{Exit, bad_input};
 
@@ -70,9 +72,12 @@ pub struct LinkArgs {
 
 /// Runs a load plan to its end, or until SIGTERM ends its window.
 pub fn agent(args: &AgentArgs) -> anyhow::Result<ExitCode> {
+    let plan: LoadPlan = read_json(&args.plan, PLAN_BYTES_MAX)?;
+    if is_of_brokers(&plan.load.client.protocol) {
+        ensure_kafka()?;
+    }
     // Before any other thread starts: threads inherit the signal mask.
     let signals = EndSignals::block().context("cannot listen for signals")?;
-    let plan: LoadPlan = read_json(&args.plan, PLAN_BYTES_MAX)?;
     let stop = StopHandle::new();
     signals
         .end_load(stop.clone())

@@ -34,6 +34,7 @@ use tare_record::load::{LoadPlan, Stop};
 use tare_record::load_report::{AssertionOutcome, AssertionReport};
 use tare_record::units::Period;
 
+use crate::commands::ensure_kafka;
 use crate::exit::{Exit, bad_input, unmeasured};
 use crate::json_output::JsonOutput;
 use crate::screen;
@@ -49,6 +50,10 @@ use summary::{LoadRate, Summary};
 
 /// Runs `tare load`.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    // Before anything is read from standard input.
+    if args.url.as_deref().is_some_and(target::is_of_brokers) {
+        ensure_kafka()?;
+    }
     let content = Content::read(&args).map_err(bad_input)?;
     let target = target::LoadUrl::parse(&content.url)
         .and_then(|target| target.checked(args.allow_public_target.into()))

@@ -2,12 +2,10 @@
 
 pub mod ab;
 pub mod compare;
-pub mod completions;
 pub mod doctor;
 pub mod export;
 pub mod history;
 pub mod internal;
-pub mod kafka;
 pub mod lab;
 pub mod load;
 pub mod merge;
@@ -24,6 +22,7 @@ pub mod targets;
 pub mod verdict;
 
 use std::convert::Infallible;
+use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -31,6 +30,8 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::Subcommand;
 use serde::Serialize;
+use tare_lab::program::{STARTED_BY, VERSION};
+use tare_load::protocols::kafka;
 
 use crate::screen;
 
@@ -66,7 +67,8 @@ pub enum Command {
     /// Run the test bed of one arm, to explore it.
     Lab(lab::Args),
     /// Administer Kafka clusters.
-    Kafka(Box<kafka::Args>),
+    #[command(disable_help_flag = true)]
+    Kafka(Elsewhere),
     /// Serve a page to run experiments and loads, to watch and to compare them.
     Serve(serve::Args),
     /// Check this machine for limits of measurement.
@@ -76,9 +78,11 @@ pub enum Command {
     /// List targets, and fetch their software.
     Targets(targets::Args),
     /// Print a shell completion script.
-    Completions(completions::Args),
+    #[command(disable_help_flag = true)]
+    Completions(Elsewhere),
     /// Print the manual page, or write those of all commands.
-    Man(completions::ManArgs),
+    #[command(disable_help_flag = true)]
+    Man(Elsewhere),
     /// Run a load plan (started by an environment).
     #[command(hide = true)]
     Agent(internal::AgentArgs),
@@ -88,6 +92,13 @@ pub enum Command {
     /// Hold the links between the sites of a bed (started by an environment).
     #[command(hide = true)]
     Link(internal::LinkArgs),
+}
+
+/// Arguments of a command that is in another program.
+#[derive(Debug, clap::Args)]
+pub struct Elsewhere {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    words: Vec<OsString>,
 }
 
 impl Command {
@@ -108,13 +119,13 @@ impl Command {
             Command::Size(args) => size::run(args),
             Command::Perfcheck(args) => perfcheck::run(args),
             Command::Lab(args) => lab::run(args),
-            Command::Kafka(args) => kafka::run(*args),
             Command::Doctor(args) => doctor::run(args),
             Command::Serve(args) => serve::run(args),
             Command::Schema(args) => schema::run(args),
             Command::Targets(args) => targets::run(args),
-            Command::Completions(args) => completions::run(args),
-            Command::Man(args) => completions::man(args),
+            Command::Kafka(_) | Command::Completions(_) | Command::Man(_) => {
+                match replace_by_kafka()? {}
+            }
             Command::Agent(args) => internal::agent(&args),
             Command::Keeper(args) => internal::keeper(args),
             Command::Link(args) => internal::link(&args),
@@ -134,5 +145,28 @@ fn replace_by(name: &str, options: &impl Serialize) -> anyhow::Result<Infallible
     let program = own_program(name)?;
     let options = serde_json::to_string(options).context("a path is not UTF-8")?;
     let error = std::process::Command::new(&program).arg(options).exec();
+    Err(anyhow::Error::new(error).context(format!("cannot start {}", program.display())))
+}
+
+/// Whether this program has the clients of Kafka.
+pub fn has_kafka() -> bool {
+    kafka::PRODUCE.is_installed()
+}
+
+/// Goes on as the program that has the clients of Kafka, unless this one has them.
+pub fn ensure_kafka() -> anyhow::Result<()> {
+    match has_kafka() {
+        true => Ok(()),
+        false => match replace_by_kafka()? {},
+    }
+}
+
+/// Replaces this process by the program that has the clients of Kafka, with the same arguments.
+fn replace_by_kafka() -> anyhow::Result<Infallible> {
+    let program = own_program("with-kafka")?;
+    let error = std::process::Command::new(&program)
+        .args(std::env::args_os().skip(1))
+        .env(STARTED_BY, VERSION)
+        .exec();
     Err(anyhow::Error::new(error).context(format!("cannot start {}", program.display())))
 }

@@ -30,6 +30,7 @@ use tare_record::topology::InstanceRole;
 use tare_record::view::View;
 use tare_report::figures::{FIGURES, StoredFigures};
 
+use crate::commands::ensure_kafka;
 use crate::commands::plan::{
     EnvironmentArgs, EnvironmentKind, ExperimentArgs, capacity, not_run, own_path, times,
 };
@@ -229,6 +230,9 @@ pub(super) fn environment(
     addressing: Addressing,
     silence: Duration,
 ) -> anyhow::Result<Local> {
+    if plan.has_brokers() {
+        ensure_kafka()?;
+    }
     let place = &args.place;
     check_sites(plan, place)?;
     let options = local_options(args, plan, addressing)?;

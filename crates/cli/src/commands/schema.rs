@@ -2,12 +2,12 @@
 
 use std::process::ExitCode;
 
+use serde_json::Value;
 use tare_experiment::formats::formats;
 use tare_experiment::problem::hint;
 use tare_record::schemas::Shape;
 use tare_report::figures::StoredFigures;
 
-use crate::commands::kafka::json_schema::{KAFKA, KAFKA_API};
 use crate::commands::merge::MERGED;
 use crate::exit::{Exit, bad_input};
 use crate::screen::print;
@@ -47,6 +47,25 @@ const CLIENT: Shape = Shape::new(
 /// The schema of the figures of a run.
 const FIGURES: Shape =
     Shape::of::<StoredFigures>("figures", "figures of all cells, figures.json of a run");
+
+/// The schema of the output of `tare kafka`, which is made by the program that has it.
+const KAFKA: Shape = Shape::new(
+    "kafka",
+    "what `tare kafka … --json` prints: one property for each command",
+    || made(include_str!("../../../../docs/schema/kafka.json")),
+);
+
+/// The schema of the server's API for Kafka.
+const KAFKA_API: Shape = Shape::new(
+    "kafka-api",
+    "what `/api/v1/kafka` of `tare serve` takes and returns",
+    || made(include_str!("../../../../docs/schema/kafka-api.json")),
+);
+
+/// A schema from its file; a test compares it with the types.
+fn made(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_default()
+}
 
 /// Schemas of files and messages, and of what commands print.
 fn all() -> impl Iterator<Item = &'static Shape> {

@@ -6,7 +6,6 @@ use std::process::ExitCode;
 
 use tare_record::api::ServeOptions;
 
-use crate::commands::kafka::clusters_file;
 use crate::commands::plan::own_path;
 use crate::commands::replace_by;
 use crate::exit::bad_input;
@@ -68,7 +67,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     // Who can open the page of such a server can read the user's files anyway.
     let is_for_user = !is_open && args.hosts.is_empty() && args.password_file.is_none();
-    let clusters = clusters_file().ok();
+    let clusters = tare_lab::config::clusters();
     let options = ServeOptions {
         listen: args.listen,
         runs: args.out,

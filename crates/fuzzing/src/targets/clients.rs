@@ -15,15 +15,15 @@ use tare_load::protocols::http2::codec::Limits;
 use tare_load::protocols::http2::request::Prepared as Http2Request;
 use tare_load::protocols::http2::stream_protocol::{Http, StreamProtocol};
 use tare_load::protocols::http2::{Http2, Http2Plan, Windows};
-use tare_load::protocols::kafka::fetch::{self, ExcessFetches, Fetch, FetchPlan};
-use tare_load::protocols::kafka::produce::{self, Contents, Produce, ProducePlan};
-use tare_load::protocols::kafka::resolver::{Lookup, Resolve};
-use tare_load::protocols::kafka::{Api, ClusterPlan};
 use tare_load::protocols::mongodb::{DocumentSource, MongoData, Mongodb, MongodbPlan, Operation};
 use tare_load::protocols::tcp::{Tcp, TcpContent, TcpExchange};
 use tare_load::protocols::udp::{Udp, UdpOptions, UdpPlan};
 use tare_load::session::{Program, SessionRequests, SessionRequestsPlan, Sessions};
 use tare_load::template::{Filler, Moment};
+use tare_load_kafka::fetch::{self, ExcessFetches, Fetch, FetchPlan};
+use tare_load_kafka::produce::{self, Contents, Produce, ProducePlan};
+use tare_load_kafka::resolver::{Lookup, Resolve};
+use tare_load_kafka::{Api, ClusterPlan};
 use tare_record::load::{
     Acks, Body, CallKind, CallSpec, Expect, ExpectBody, ExpectStatus, FetchAssignment, FetchDecode,
     FetchEnd, FetchSpec, FetchUntil, Keys, MessagePace, ProduceSpec, RequestSpec, SerialSpec,

@@ -8,10 +8,14 @@ use super::cargo::Package;
 use crate::{cached, home};
 
 /// Tare's own programs by name, and what each is for.
-pub const OWN_PROGRAMS: [(&str, &str); 4] = [
+pub const OWN_PROGRAMS: [(&str, &str); 5] = [
     ("serve", "tare serve"),
     ("history", "tare history, suite and size"),
     ("perfcheck", "tare perfcheck"),
+    (
+        "with-kafka",
+        "tare kafka, completions and man; loads and runs with Kafka",
+    ),
     ("proto", "tare load with --data or --proto"),
 ];
 

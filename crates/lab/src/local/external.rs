@@ -6,17 +6,16 @@ use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tare_kafka::sasl::Credentials;
-use tare_kafka_admin::client::{Address, ClientSettings, Cluster, Tls};
 use tare_record::counter::CounterSource;
 use tare_record::external::{External, ExternalMetrics, split};
 use tare_record::files::password_in;
-use tare_record::load::{self, AddressPolicy};
+use tare_record::load::AddressPolicy;
 use tare_record::protocol;
 use tare_record::text::preview;
 use tare_record::topology::{Security, Topology};
 
 use crate::LabError;
+use crate::brokers::{self, BrokerAccess, BrokerLogin};
 use crate::connector::first_reachable;
 use crate::counters::CounterReader;
 use crate::environment::InstanceCounters;
@@ -219,48 +218,32 @@ impl ExternalReader {
     }
 }
 
-/// Bootstrap addresses and connection settings of a part's brokers.
+/// The brokers of a part; `None`: it has none.
 pub(super) fn brokers(
     found: &BTreeMap<String, ExternalAddress>,
     part: &str,
     reach: AddressPolicy,
-) -> Result<Option<(Vec<Address>, ClientSettings)>, LabError> {
+) -> Result<Option<BrokerAccess>, LabError> {
     let of_part = || found.values().filter(|found| found.def.part == part);
-    let Some(first) = of_part().next() else {
+    let Some(ExternalAddress { def, .. }) = of_part().next() else {
         return Ok(None);
     };
-    let at = of_part().filter_map(|found| {
-        let (host, port) = split(&found.def.at)?;
-        let host = host.to_owned();
-        Some(Address { host, port })
-    });
-    Ok(Some((at.collect(), settings(&first.def, reach)?)))
-}
-
-fn settings(def: &External, reach: AddressPolicy) -> Result<ClientSettings, LabError> {
-    let sasl = def.sasl.as_ref().map(|login| -> Result<_, String> {
-        Ok(Credentials {
-            mechanism: login.mechanism.parse()?,
+    let addresses = of_part().map(|found| found.def.at.clone());
+    let login = def.sasl.as_ref().map(|login| -> Result<_, LabError> {
+        Ok(BrokerLogin {
+            mechanism: login.mechanism.clone(),
             user: login.user.clone(),
-            password: password_in(&login.password_file)?,
+            password: password_in(&login.password_file).map_err(|reason| wrong(def, reason))?,
         })
     });
-    Ok(ClientSettings {
-        client_id: String::from("tare-lab"),
-        tls: def.tls.as_ref().map(tls),
-        sasl: sasl.transpose().map_err(|reason| wrong(def, reason))?,
+    Ok(Some(BrokerAccess {
+        addresses: addresses.collect(),
+        connect: None,
+        login: login.transpose()?,
+        tls: def.tls.clone(),
         reach,
-        request_timeout: ANSWER,
-        ..ClientSettings::default()
-    })
-}
-
-fn tls(spec: &load::TlsSpec) -> Tls {
-    Tls {
-        trust: spec.trust.clone(),
-        identity: spec.identity.clone(),
-        server_name: spec.server_name.clone(),
-    }
+        timeout: ANSWER,
+    }))
 }
 
 /// Reads all metrics once, so that an unreadable source ends the run before anything is measured.
@@ -282,22 +265,20 @@ pub(super) fn check_brokers(
             continue;
         }
         asked.push(part);
-        let Some((at, settings)) = brokers(found, part, reach)? else {
+        let Some(brokers) = brokers(found, part, reach)? else {
             continue;
         };
-        let cluster = Cluster::connect(at, settings);
-        let cluster = cluster.map_err(|error| wrong(&one.def, error.to_string()))?;
+        let members = brokers::client().and_then(|client| client.members(&brokers));
+        let members = members.map_err(|error| wrong(&one.def, error))?;
         let behind = topology.routes.iter().any(|route| {
             let to = found.get(&route.to);
             !route.proxies.is_empty() && to.is_some_and(|to| to.def.part == part)
         });
-        let is_named = |at: &Address| {
-            let all = (at.host.as_str(), at.port).to_socket_addrs();
-            let mut all = all.into_iter().flatten();
+        let is_named = |at: &String| {
+            let mut all = at.to_socket_addrs().into_iter().flatten();
             all.any(|at| found.values().any(|one| one.address == at))
         };
-        let mut members = cluster.brokers().values();
-        if let Some(other) = members.find(|at| behind && !is_named(at)) {
+        if let Some(other) = members.iter().find(|at| behind && !is_named(at)) {
             return Err(wrong(
                 &one.def,
                 format!(

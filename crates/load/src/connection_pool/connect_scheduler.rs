@@ -38,7 +38,7 @@ impl PoolConfig {
 pub(super) const ATTEMPTS_MAX: usize = 64;
 
 /// Timer: end of a backoff pause.
-pub(crate) const RETRY: TimerId = TimerId(1);
+pub const RETRY: TimerId = TimerId(1);
 /// Timer: the next scheduled connection.
 pub(crate) const OPEN: TimerId = TimerId(2);
 

@@ -16,11 +16,13 @@ use crate::client::{
     Closed, Completion, ConnId, DueExchange, ErrorClass, ExchangeOutcome, Outlet, Stamp, TimerId,
     TimestampBound, WaitCause, Written,
 };
+pub(crate) use connect_scheduler::ConnectScheduler;
 use connect_scheduler::OPEN;
-pub(crate) use connect_scheduler::{Backoff, ConnectScheduler, RETRY};
+pub use connect_scheduler::{Backoff, RETRY};
 pub use connect_scheduler::{OpenSchedule, PoolConfig};
 pub(crate) use pooled_protocol::PooledProtocol;
-pub(crate) use waiting::{DEADLINE, Deadlines, WaitQueue};
+pub(crate) use waiting::WaitQueue;
+pub use waiting::{DEADLINE, Deadlines};
 
 /// First timer that is free for the client's own use.
 pub(crate) const TIMER_OWN: TimerId = TimerId(3);
@@ -117,7 +119,7 @@ impl<C: ConnectionState, X: Copy> ConnectionPool<C, X> {
             free: VecDeque::with_capacity(plan.count),
             wait_queue: WaitQueue::new(plan.waiting_max),
             scheduler: ConnectScheduler::new(plan),
-            deadlines: Deadlines::new(),
+            deadlines: Deadlines::default(),
             timeout_ns: plan.timeout_ns,
             exchanges_max: plan.exchanges_max,
         }

@@ -46,21 +46,23 @@ impl WaitQueue {
 }
 
 /// Deadlines of exchanges and of attempts.
-pub(crate) const DEADLINE: TimerId = TimerId(0);
+pub const DEADLINE: TimerId = TimerId(0);
 
 /// The timer is set to the earliest deadline known at that time. Later deadlines are found when it fires, so a load with a
 /// timeout of 10 s sets the timer once in 10 s, not once per exchange.
 #[derive(Debug)]
-pub(crate) struct Deadlines {
+pub struct Deadlines {
     at_ns: u64,
 }
 
-impl Deadlines {
+impl Default for Deadlines {
     /// No deadline is known.
-    pub fn new() -> Self {
+    fn default() -> Self {
         Self { at_ns: NEVER }
     }
+}
 
+impl Deadlines {
     /// Fires the timer at this deadline or earlier.
     #[inline]
     pub fn watch(&mut self, at_ns: u64, out: &mut impl Outlet) {

@@ -9,8 +9,7 @@ mod pair_tests;
 mod recorder;
 mod request_selector;
 mod sessions;
-#[cfg(test)]
-pub(crate) mod sim;
+pub mod sim;
 #[cfg(test)]
 mod tests;
 

@@ -1,4 +1,8 @@
 //! A simulated network on a virtual clock: the engine's I/O in tests.
+#![allow(
+    clippy::unwrap_used,
+    reason = "only tests run on it: one that cannot be set up fails"
+)]
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;

@@ -64,7 +64,7 @@ pub enum PlanError {
 }
 
 impl PlanError {
-    pub(crate) fn request(name: &str, why: &dyn Display) -> Self {
+    pub fn request(name: &str, why: &dyn Display) -> Self {
         PlanError::Request {
             name: name.to_owned(),
             why: why.to_string(),
@@ -77,7 +77,7 @@ fn known_protocols() -> String {
     names.join(", ")
 }
 
-pub(crate) fn number(what: &'static str, value: impl ToString, must: &'static str) -> PlanError {
+pub fn number(what: &'static str, value: impl ToString, must: &'static str) -> PlanError {
     PlanError::Number {
         what,
         value: value.to_string(),
@@ -86,7 +86,7 @@ pub(crate) fn number(what: &'static str, value: impl ToString, must: &'static st
 }
 
 /// An error unless a setting has an allowed value.
-pub(crate) fn require(
+pub fn require(
     fits: bool,
     what: &'static str,
     value: impl ToString,

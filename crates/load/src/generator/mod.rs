@@ -25,11 +25,11 @@ use thiserror::Error;
 
 pub use check::PlanError;
 use check::check;
-pub(crate) use check::{number, require};
+pub use check::{number, require};
 pub use figures::{Tag, spread};
 use scripted::Session;
 pub use scripted::dry_run_plan;
-pub(crate) use setup::{Setup, WorkerShare};
+pub use setup::{Setup, WorkerShare};
 
 use crate::aggregator::{AggregatedLoad, Aggregator};
 use crate::classes::Classes;
@@ -140,7 +140,7 @@ pub fn run(
     launched(plan, stop, observer, |launch| {
         match &plan.load.mix.session {
             Some(spec) => launch.sessions(spec),
-            None => (launch.protocol.run)(launch),
+            None => launch.protocol.run(launch),
         }
     })
 }
@@ -184,7 +184,7 @@ fn launched(
 }
 
 /// A checked load, ready to be run with the clients of its protocol.
-pub(crate) struct Launch<'a, 'o> {
+pub struct Launch<'a, 'o> {
     pub plan: &'a LoadPlan,
     pub setup: &'a Setup,
     protocol: &'static Protocol,

@@ -24,12 +24,12 @@ use crate::tls::TlsClient;
 use crate::worker::{Worker, WorkerMessage, WorkerPlan};
 
 /// A plan, prepared for the workers.
-pub(crate) struct Setup {
+pub struct Setup {
     pub(crate) load: LoadSpec,
-    pub(crate) seed: u64,
-    pub(crate) workers: u32,
+    pub seed: u64,
+    pub workers: u32,
     pub(crate) connections: u32,
-    pub(crate) addresses: Arc<[std::net::SocketAddr]>,
+    pub addresses: Arc<[std::net::SocketAddr]>,
     reach: AddressPolicy,
     pub(crate) start_timing: StartTiming,
     shared: Arc<SharedCount>,
@@ -43,11 +43,11 @@ pub(crate) struct Setup {
 
 /// The connections of one worker.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct WorkerShare {
-    pub(crate) worker: u32,
+pub struct WorkerShare {
+    pub worker: u32,
     /// Index of its first connection in the whole load.
-    pub(crate) first: usize,
-    pub(crate) connections: usize,
+    pub first: usize,
+    pub connections: usize,
 }
 
 impl Setup {
@@ -142,7 +142,8 @@ impl Setup {
     }
 
     /// Most released exchanges of one worker: what can be in flight, and what may wait.
-    pub(crate) fn exchanges_max(&self, worker: u32, capacity: usize) -> usize {
+    #[must_use]
+    pub fn exchanges_max(&self, worker: u32, capacity: usize) -> usize {
         if let Some(peak) = self.peak_arrivals {
             return capacity + waiting_max(peak, self.workers);
         }

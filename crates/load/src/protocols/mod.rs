@@ -9,15 +9,16 @@ pub mod mongodb;
 pub mod tcp;
 pub mod udp;
 
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use serde_json::{Map, Value, json};
 use tare_record::load::{ClientSpec, RequestSpec, Transport};
 use tare_record::protocol::{LoadInfo, OverTcp, ProtocolInfo, Protocols, RequestUse};
 
-use crate::generator::{Launch, LoadError, LoadOutcome};
+use crate::generator::{Launch, LoadError, LoadOutcome, PlanError};
 
 /// Counters of a protocol: a line each, with its name in results.
+#[macro_export]
 macro_rules! protocol_counters {
     ($(#[$meta:meta])* $vis:vis struct $name:ident { $($(#[$doc:meta])* $field:ident = $text:literal,)* }) => {
         $(#[$meta])*
@@ -40,7 +41,6 @@ macro_rules! protocol_counters {
         }
     };
 }
-pub(crate) use protocol_counters;
 
 pub static ALL: [&Protocol; 9] = [
     &http1::PROTOCOL,
@@ -70,7 +70,18 @@ pub struct Protocol {
     pub(crate) sockets: SocketKind,
     /// When its connections are opened.
     pub(crate) connects: Connects,
-    pub(crate) run: fn(Launch<'_, '_>) -> Result<LoadOutcome, LoadError>,
+    runner: Runner,
+}
+
+/// Runs a load with the clients of its protocol.
+pub type RunLoad = fn(Launch<'_, '_>) -> Result<LoadOutcome, LoadError>;
+
+/// Where the clients of a protocol are.
+#[derive(Debug, Clone, Copy)]
+enum Runner {
+    Here(RunLoad),
+    /// In a crate of their own, which installs them in the programs that have it.
+    Installed(&'static OnceLock<RunLoad>),
 }
 
 /// Flags of the command line for the options of a protocol.
@@ -149,10 +160,11 @@ pub(crate) enum Connects {
 
 impl Protocol {
     /// A protocol over TCP without URLs, options and ALPN name.
-    const fn new(
-        info: ProtocolInfo,
-        run: fn(Launch<'_, '_>) -> Result<LoadOutcome, LoadError>,
-    ) -> Self {
+    const fn new(info: ProtocolInfo, run: RunLoad) -> Self {
+        Self::run_by(info, Runner::Here(run))
+    }
+
+    const fn run_by(info: ProtocolInfo, runner: Runner) -> Self {
         Self {
             info,
             schemes: &[],
@@ -161,8 +173,31 @@ impl Protocol {
             alpn: None,
             sockets: SocketKind::Stream,
             connects: Connects::BeforeLoad,
-            run,
+            runner,
         }
+    }
+
+    /// Whether this process has its clients.
+    #[must_use]
+    pub fn is_installed(&self) -> bool {
+        self.runner().is_some()
+    }
+
+    fn runner(&self) -> Option<RunLoad> {
+        match self.runner {
+            Runner::Here(run) => Some(run),
+            Runner::Installed(place) => place.get().copied(),
+        }
+    }
+
+    pub(crate) fn run(&self, launch: Launch<'_, '_>) -> Result<LoadOutcome, LoadError> {
+        let Some(run) = self.runner() else {
+            let name = self.info.name;
+            return Err(
+                PlanError::Invalid(format!("this program has no clients of {name}")).into(),
+            );
+        };
+        run(launch)
     }
 }
 

@@ -17,6 +17,7 @@ use tare_kafka_admin::client::{ClientSettings, bootstrap};
 use tare_kafka_admin::reading::{ClusterReading, ClusterView, ReadingScope};
 use tare_lab::metrics::{MetricsReader, MetricsReading};
 use tare_lab::targets::Targets;
+use tare_lab_kafka::broker_metrics;
 use tare_record::text::word_of;
 use tokio::sync::watch;
 
@@ -409,9 +410,9 @@ impl ClusterWatcher {
                                 if before.readings.is_ok()
                                     && one.when.duration_since(before.when) < BASE_MAX =>
                             {
-                                before.until(Some(one))
+                                broker_metrics(before, Some(one))
                             }
-                            _ => one.until(Some(one)),
+                            _ => broker_metrics(one, Some(one)),
                         },
                     )
                     .collect();

@@ -5,6 +5,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use anyhow::{anyhow, bail};
 use tare_load::protocols::{self, Protocol, UrlScheme, UrlServers, UrlTls};
 use tare_record::load::AddressPolicy;
+use tare_record::protocol;
 
 /// Default port of brokers.
 const BROKER_PORT: u16 = 9092;
@@ -101,6 +102,12 @@ fn scheme(name: &str) -> Option<(&'static str, UrlScheme)> {
         Some((protocol.info.name, *found?))
     };
     protocols::ALL.into_iter().find_map(of_protocol)
+}
+
+/// Whether a URL is of Kafka brokers.
+pub fn is_of_brokers(url: &str) -> bool {
+    let found = url.split_once("://").and_then(|(name, _)| scheme(name));
+    found.is_some_and(|(protocol, _)| protocol::is_of_brokers(protocol))
 }
 
 /// The addresses of `HOST[:PORT]`, with a default port.

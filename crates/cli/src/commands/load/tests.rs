@@ -26,7 +26,7 @@ fn commands() -> Vec<String> {
 }
 
 /// Splits a line into words as a shell does: blanks, 'quotes' and "quotes"; the page uses nothing else.
-pub fn words(line: &str) -> Vec<String> {
+fn words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut quote = None;

@@ -97,7 +97,7 @@ impl Connect {
             free: (0..config.count as u32).rev().collect(),
             wait_queue: WaitQueue::new(config.waiting_max),
             attempts: 0,
-            deadlines: Deadlines::new(),
+            deadlines: Deadlines::default(),
             config,
             after_open,
         }

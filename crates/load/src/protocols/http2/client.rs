@@ -28,7 +28,7 @@ use crate::client::{
     TimestampBound, WaitCause,
 };
 use crate::connection_pool::{ConnectScheduler, DEADLINE, Deadlines, PoolConfig, TIMER_OWN};
-use crate::protocols::protocol_counters;
+use crate::protocol_counters;
 use conn::{Conn, State};
 use pacing::Pacer;
 use receive::EventContext;
@@ -133,7 +133,7 @@ impl<D: StreamProtocol> Http2<D> {
             dirty: Vec::with_capacity(connections.count),
             waiting: VecDeque::with_capacity(connections.waiting_max),
             scheduler: ConnectScheduler::new(&connections),
-            deadlines: Deadlines::new(),
+            deadlines: Deadlines::default(),
             pacer: Pacer::default(),
         }
     }

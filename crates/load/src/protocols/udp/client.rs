@@ -10,7 +10,7 @@ use crate::client::{
     Outlet, Stamp, Status, TimerId, TimestampBound, WaitCause,
 };
 use crate::connection_pool::{Deadlines, PoolConfig};
-use crate::protocols::protocol_counters;
+use crate::protocol_counters;
 
 /// Datagrams that are remembered after their end, to tell late and doubled answers from unknown ones.
 const REMEMBERED: usize = 1 << 16;
@@ -113,7 +113,7 @@ impl Udp {
             oldest: 0,
             answered_up_to: 0,
             waiting: VecDeque::with_capacity(waiting_max),
-            deadlines: Deadlines::new(),
+            deadlines: Deadlines::default(),
             counts: UdpCounts::default(),
             plan,
         }

@@ -1,0 +1,23 @@
+//! How `tare-with-kafka` is started: by a `tare` of the same version.
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
+
+use std::process::Command;
+
+#[test]
+fn it_goes_on_for_a_tare_of_its_version_only() {
+    let started_by = |version: &str| {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_tare-with-kafka"));
+        program.env("TARE_STARTED_BY", version).arg("--version");
+        program.output().unwrap()
+    };
+    let other = started_by("0.0.9");
+    let said = String::from_utf8_lossy(&other.stderr).into_owned();
+    assert_eq!(other.status.code(), Some(3), "{said}");
+    assert!(said.contains("tare is version 0.0.9"), "{said}");
+    assert!(said.contains("build both again"), "{said}");
+    assert!(other.stdout.is_empty());
+    let same = started_by(tare_lab::program::VERSION);
+    let said = String::from_utf8_lossy(&same.stdout).into_owned();
+    assert!(same.status.success());
+    assert_eq!(said, format!("tare {}\n", tare_lab::program::VERSION));
+}
