@@ -341,6 +341,14 @@ pub enum Capability {
     Setgid,
     /// Takes capabilities from what it starts.
     Setpcap,
+    /// Changes its user.
+    Setuid,
+    /// Gives files to other users.
+    Chown,
+    /// Reads and writes the files of all users.
+    DacOverride,
+    /// Signals processes of other users.
+    Kill,
 }
 
 fn a_minute() -> Period {

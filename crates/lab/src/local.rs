@@ -151,14 +151,15 @@ impl Local {
         let folder = own.path().to_owned();
         let run = run_of(&folder);
         let authority = Authority::new(&run)?;
-        let host = RemoteHost::start(places, &authority, &folder, silence)?;
+        let host = RemoteHost::start(places, &folder, silence)?;
+        let isolation = Isolation::of_pods(host.has_users());
         let host = Arc::new(Mutex::new(host));
         Ok(Local {
             memory: None,
             own_folder: Some(own),
             authority,
             network: Network::remote(Arc::clone(&host)),
-            isolation: Isolation::of_pods(),
+            isolation,
             host,
             folder,
             run,
@@ -479,6 +480,13 @@ impl Local {
         for (pod, paths) in placed::files_of_pods(plan, &layout, &identities, &folder) {
             for pod in pods.alike(&pod).iter().filter_map(|pod| pods.network(pod)) {
                 lock(&self.host).send(&pod, &paths)?;
+            }
+        }
+        for (context, confinement) in layout.contexts.iter().zip(&confinements) {
+            let user = confinement.as_ref().and_then(|one| one.user);
+            if let (Some(user), Some(pod)) = (user, pods.network(&context.pod)) {
+                let folders = isolation::folders_of(context);
+                lock(&self.host).give(&pod, &folders, user)?;
             }
         }
         let software = self.software.iter();

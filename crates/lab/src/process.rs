@@ -2,11 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use rustix::process::{Pid, PidfdFlags, Signal};
 use rustix::thread::CpuSet;
 use rustix::time::Timespec;
+
+use crate::sys;
 
 /// The first fields of `/proc/PID/stat`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -136,16 +141,32 @@ pub fn with_descendants(all: &[ProcessStat], roots: &BTreeSet<u32>) -> BTreeSet<
     found
 }
 
+/// A file of `/proc/PID` that only the user of the process may read. A keeper in a pod has no right to look into all processes, but may
+/// be that user.
+pub(crate) fn read_own(pid: u32, name: &str) -> io::Result<Vec<u8>> {
+    let path = PathBuf::from(format!("/proc/{pid}"));
+    match fs::read(path.join(name)) {
+        Err(error)
+            if error.kind() == io::ErrorKind::PermissionDenied
+                && rustix::process::geteuid().is_root() =>
+        {
+            let owner = fs::metadata(&path)?;
+            sys::as_user((owner.uid(), owner.gid()), || fs::read(path.join(name)))
+        }
+        read => read,
+    }
+}
+
 /// Whether the process was started with this `NAME=value` in its environment.
 #[must_use]
 pub fn has_environment(pid: u32, entry: &str) -> bool {
-    fs::read(format!("/proc/{pid}/environ"))
+    read_own(pid, "environ")
         .is_ok_and(|text| text.split(|b| *b == 0).any(|one| one == entry.as_bytes()))
 }
 
 /// Whether the process was started with a `NAME=value` in its environment that begins like this.
 pub(crate) fn has_environment_prefix(pid: u32, beginning: &str) -> bool {
-    let entries = fs::read(format!("/proc/{pid}/environ"));
+    let entries = read_own(pid, "environ");
     entries.is_ok_and(|text| {
         let mut entries = text.split(|b| *b == 0);
         entries.any(|one| one.starts_with(beginning.as_bytes()))

@@ -8,6 +8,7 @@
 //! A connection may be cut at any time: messages are numbered, kept until acknowledged, and sent again over the next
 //! connection. Who says nothing for too long is gone; then everybody ends what depends on him.
 
+mod brought;
 mod channels;
 mod clock;
 mod connection;

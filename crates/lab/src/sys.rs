@@ -184,7 +184,8 @@ fn named(error: io::Error, step: i32) -> io::Error {
 
 /// Drops all privileges but these.
 fn keep(privileges: &ChildPrivileges) -> io::Result<()> {
-    let kept = privileges.capabilities;
+    // What this process does not have it cannot hand on.
+    let kept = privileges.capabilities & rustix::thread::capabilities(None)?.permitted;
     if let Some(most) = privileges.processes_max {
         let limit = Some(most);
         let both = Rlimit {
@@ -295,6 +296,27 @@ fn make_read_only(from: BorrowedFd<'_>, path: &CStr, flags: libc::c_int) -> io::
     } else {
         Err(io::Error::last_os_error())
     }
+}
+
+/// Calls with the files' user and group of another, as far as this process may be that user. In a thread of its own: the kernel takes the
+/// death signal of the parent from a thread that changes them.
+pub(crate) fn as_user<T: Send>(
+    (user, group): (u32, u32),
+    call: impl FnOnce() -> io::Result<T> + Send,
+) -> io::Result<T> {
+    let call = move || {
+        // SAFETY: both change credentials of this thread alone, which have no part in memory safety.
+        unsafe {
+            libc::setfsgid(group);
+            libc::setfsuid(user);
+        }
+        call()
+    };
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().spawn_scoped(scope, call)?;
+        let panicked = |_| Err(io::ErrorKind::Other.into());
+        thread.join().unwrap_or_else(panicked)
+    })
 }
 
 /// Ignores the signals that end an interactive program.

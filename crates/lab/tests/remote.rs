@@ -33,6 +33,8 @@ struct Cuttable {
     wire: Arc<Wire>,
     /// Pods that were made.
     made: Arc<Mutex<Vec<String>>>,
+    /// Certificates of what the control channel trusts.
+    authorities: Arc<Mutex<BTreeSet<String>>>,
 }
 
 #[derive(Default)]
@@ -98,7 +100,13 @@ impl PodProvider for Cuttable {
     ) -> Result<BTreeMap<String, PodAddress>, LabError> {
         let names = pods.iter().map(|pod| pod.config.name.clone());
         self.made.lock().unwrap().extend(names);
+        let authorities = pods.iter().map(|pod| pod.config.authority.clone());
+        self.authorities.lock().unwrap().extend(authorities);
         self.pods.create(pods, objects)
+    }
+
+    fn has_users(&self) -> bool {
+        self.pods.has_users()
     }
 
     fn exited(&mut self, pod: &str) -> Option<String> {
@@ -122,14 +130,65 @@ fn all_pods(provider: impl PodProvider + 'static) -> SitePods {
 }
 
 fn remote(rig: &Rig) -> (Local, Arc<Wire>) {
-    let wire: Arc<Wire> = Arc::default();
-    let provider = Cuttable {
-        pods: Namespaces::start(&rig_program()).unwrap(),
-        wire: Arc::clone(&wire),
-        made: Arc::default(),
-    };
+    let provider = cuttable();
+    let wire = Arc::clone(&provider.wire);
     let local = Local::remote(rig.options(), vec![all_pods(provider)], SILENCE).unwrap();
     (local, wire)
+}
+
+fn cuttable() -> Cuttable {
+    Cuttable {
+        pods: Namespaces::start(&rig_program()).unwrap(),
+        wire: Arc::default(),
+        made: Arc::default(),
+        authorities: Arc::default(),
+    }
+}
+
+/// Looks at all keepers that it sees: their programs and variables, which one must be able to trace them for, and the files that they are
+/// told by.
+const SPY: &str = "for p in /proc/[0-9]*; do \
+                     grep -qa '[k]eeper' $p/cmdline || continue; \
+                     echo seen; \
+                     readlink $p/exe && echo traced; \
+                     cat $p/environ > /dev/null && echo traced; \
+                     for f in $(grep -aoE '/[^[:cntrl:]]*[j]son' $p/cmdline); do [ -r $f ] && echo read; done; \
+                   done; \
+                   ls {{ dir }}/.. && echo listed; \
+                   echo user $(id -u); sleep 60";
+
+#[test]
+fn what_is_measured_can_neither_read_what_keepers_are_told_nor_trace_them() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let rig = Rig::new();
+    let start = format!(r#"[/bin/sh, -c, "{SPY}"]"#);
+    rig.target("spy", "", &start, "{log: user, timeout: 60s}");
+    let (mut local, _) = remote(&rig);
+    let mut bed = local.place(&server("spy")).unwrap();
+    bed.start(&mut |_, _| ()).unwrap();
+    let into = rig.path("collected");
+    bed.collect(&into).unwrap();
+    let log = std::fs::read_to_string(into.join("server/output.log")).unwrap();
+    assert!(log.contains("seen"), "{log}");
+    for word in ["traced", "read", "listed", "user 0\n"] {
+        assert!(!log.contains(word), "{word}: {log}");
+    }
+}
+
+#[test]
+fn the_control_channel_has_an_authority_of_its_own() {
+    let rig = Rig::new();
+    let provider = cuttable();
+    let authorities = Arc::clone(&provider.authorities);
+    let mut local = Local::remote(rig.options(), vec![all_pods(provider)], SILENCE).unwrap();
+    let _bed = local.place(&beds::through_two("relay")).unwrap();
+    let keys = local.folder().join("1-b1-arm/server-sidecar.keys/ca.pem");
+    let of_measured = std::fs::read_to_string(keys).unwrap();
+    let authorities = authorities.lock().unwrap();
+    assert_eq!(authorities.len(), 1);
+    assert!(!authorities.contains(&of_measured));
 }
 
 #[test]
@@ -157,6 +216,8 @@ fn an_arm_elsewhere_serves_is_observed_and_leaves_nothing() {
     assert_eq!(names, expected);
     assert!(parts.iter().all(|part| part.cpu_ns.is_some()));
     assert!(parts[0].rss_peak_bytes.is_some());
+    // Files of /proc that only a process's own user may read.
+    assert!(parts[0].disk_write_bytes.is_some());
     // The conductor, the run keeper, guardian and keeper of the namespaces; in each pod its keeper, a guardian and a keeper.
     assert_eq!((parts[0].processes, parts[2].processes), (1, 4 + 2 * 3));
     assert_eq!(machine.pods.len(), 2);
@@ -189,6 +250,7 @@ fn pods_of_two_sites_come_from_two_providers_and_a_cut_of_one_connection_is_of_i
             pods,
             wire: Arc::clone(&wires[index]),
             made: Arc::clone(&made[index]),
+            authorities: Arc::default(),
         };
         SitePods {
             sites: vec![String::from(["a", "b"][index])],

@@ -157,6 +157,10 @@ fn capability_set(all: &[Capability]) -> CapabilitySet {
         Capability::SysNice => CapabilitySet::SYS_NICE,
         Capability::Setgid => CapabilitySet::SETGID,
         Capability::Setpcap => CapabilitySet::SETPCAP,
+        Capability::Setuid => CapabilitySet::SETUID,
+        Capability::Chown => CapabilitySet::CHOWN,
+        Capability::DacOverride => CapabilitySet::DAC_OVERRIDE,
+        Capability::Kill => CapabilitySet::KILL,
     };
     all.iter().map(one).collect()
 }

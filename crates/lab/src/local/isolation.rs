@@ -18,6 +18,10 @@ use crate::variables;
 const FIRST_USER: u32 = 0x6000_0000;
 /// User IDs of one run; they are used again after as many instances.
 const USERS: u32 = 4096;
+/// First user ID of instances in a pod: within those that a pod with users of its own has.
+const FIRST_POD_USER: u32 = 20_000;
+/// User IDs of instances in pods; they are used again after as many instances.
+const POD_USERS: u32 = 40_000;
 /// User ID of the version commands of a process: below those of instances, none of which it may signal or trace.
 const VERSION_USER: u32 = FIRST_USER - 0x1_0000;
 /// Most processes and threads of an instance.
@@ -28,6 +32,8 @@ const PROCESSES_MAX: u64 = 4096;
 pub(crate) enum Isolation {
     /// By users of their own, of which this is the next one.
     Users { first: u32, used: u32 },
+    /// The same in pods elsewhere, whose file systems are their own, by users of which this many were used. Their keepers run as root.
+    UsersOfPods { used: u32 },
     /// They are processes of this user, without capabilities if it is root. Without root they keep those of their user namespace, which
     /// proxies need to mark their packets.
     SameUser { reason: String, is_root: bool },
@@ -49,10 +55,16 @@ impl Isolation {
     }
 
     /// Pods elsewhere, each with a file system and a keeper of its own.
-    pub(crate) fn of_pods() -> Isolation {
-        Isolation::SameUser {
-            reason: String::from("each has a pod of its own, with a file system of its own"),
-            is_root: is_root(),
+    pub(crate) fn of_pods(has_users: bool) -> Isolation {
+        match has_users {
+            // Two runs on a node should not share limits of processes.
+            true => Isolation::UsersOfPods {
+                used: std::process::id(),
+            },
+            false => Isolation::SameUser {
+                reason: String::from("each has a pod of its own, with a file system of its own"),
+                is_root: is_root(),
+            },
         }
     }
 
@@ -88,6 +100,9 @@ impl Isolation {
             Isolation::Users { .. } => String::from(
                 "each target has a user of its own, no capabilities but those its folder declares, and writes in its own folders only",
             ),
+            Isolation::UsersOfPods { .. } => String::from(
+                "each target has a user of its own in its pod, no capabilities but those its folder declares",
+            ),
             Isolation::SameUser { reason, .. } => {
                 format!("targets run as this user: {reason}")
             }
@@ -101,13 +116,20 @@ impl Isolation {
     pub(crate) fn confine(&mut self, context: &Context) -> Result<Option<Confinement>, LabError> {
         let (first, used) = match self {
             Isolation::Users { first, used } => (first, used),
+            Isolation::UsersOfPods { used } => {
+                let user = FIRST_POD_USER + *used % POD_USERS;
+                *used += 1;
+                return Ok(Some(Confinement {
+                    user: Some(user),
+                    processes_max: Some(PROCESSES_MAX),
+                    ..Confinement::default()
+                }));
+            }
             Isolation::SameUser { is_root, .. } => {
                 return Ok(is_root.then(Confinement::default));
             }
         };
-        let mut writable = BTreeSet::from([context.dir.clone()]);
-        writable.extend(context.memory.clone());
-        writable.extend(context.admin_socket.parent().map(Path::to_owned));
+        let writable = writable_by(context);
         let mut readable: BTreeSet<PathBuf> = BTreeSet::new();
         let programs: Vec<&PathBuf> = std::iter::once(&context.bin)
             .chain(context.programs.values())
@@ -115,9 +137,7 @@ impl Isolation {
         for program in &programs {
             readable.extend(folders_of_program(program));
         }
-        let keys = context.identity.iter().filter_map(|one| one.key.parent());
-        let keys = keys.chain(context.ca.iter().map(|ca| ca.folder.as_path()));
-        let keys: Vec<PathBuf> = keys.map(Path::to_owned).collect();
+        let keys = keys_of(context);
         readable.extend(keys.iter().cloned());
         readable.extend(
             context
@@ -147,9 +167,31 @@ impl Isolation {
     }
 }
 
+fn writable_by(context: &Context) -> BTreeSet<PathBuf> {
+    let mut writable = BTreeSet::from([context.dir.clone()]);
+    writable.extend(context.memory.clone());
+    writable.extend(context.admin_socket.parent().map(Path::to_owned));
+    writable
+}
+
+fn keys_of(context: &Context) -> Vec<PathBuf> {
+    let keys = context.identity.iter().filter_map(|one| one.key.parent());
+    let keys = keys.chain(context.ca.iter().map(|ca| ca.folder.as_path()));
+    keys.map(Path::to_owned).collect()
+}
+
+/// Folders that belong to the user of an instance.
+pub(crate) fn folders_of(context: &Context) -> Vec<PathBuf> {
+    writable_by(context)
+        .into_iter()
+        .chain(keys_of(context))
+        .collect()
+}
+
 /// Confinement of a load agent: it sets its own scheduling class, and reads the files of its plan.
 pub(crate) fn of_agent(isolation: &Isolation) -> Option<Confinement> {
-    matches!(isolation, Isolation::Users { .. }).then(|| Confinement {
+    let has_users = !matches!(isolation, Isolation::SameUser { .. });
+    has_users.then(|| Confinement {
         capabilities: vec![Capability::SysNice],
         ..Confinement::default()
     })
@@ -211,7 +253,7 @@ pub(crate) fn is_root() -> bool {
 }
 
 /// The folder of a program, and of what it is a link to. A program may be a folder itself.
-fn folders_of_program(program: &Path) -> Vec<PathBuf> {
+pub(crate) fn folders_of_program(program: &Path) -> Vec<PathBuf> {
     let folder = |path: &Path| match path.is_dir() {
         true => Some(path.to_owned()),
         false => path.parent().map(Path::to_owned),
@@ -230,7 +272,7 @@ fn is_open_to_others(path: &Path) -> bool {
     readable(path) && folders.iter().all(|folder| readable(folder))
 }
 
-fn can_enter(folder: &Path) -> bool {
+pub(crate) fn can_enter(folder: &Path) -> bool {
     mode(folder).is_some_and(|mode| mode & 0o001 != 0)
 }
 

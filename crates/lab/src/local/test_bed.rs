@@ -9,6 +9,7 @@ use tare_experiment::target::{CommandDef, StopSignal};
 use tare_net::redirect::SIDECAR_GROUP;
 use tare_record::load::{Endpoint, LoadPlan};
 use tare_record::plan::{Ask, PreparedTopic};
+use tare_record::regular::write_new;
 use tare_record::topology::InstanceRole;
 
 use super::agent::LocalAgent;
@@ -394,7 +395,9 @@ impl TestBed for LocalTestBed {
         }
         let text = serde_json::to_vec_pretty(&plan)
             .map_err(|error| LabError::Plan(format!("the load of {instance}: {error}")))?;
-        std::fs::write(&file, text).map_err(LabError::io(format!("write {}", file.display())))?;
+        // It may have credentials.
+        write_new(&file, 0o600, &text)
+            .map_err(LabError::io(format!("write {}", file.display())))?;
         lock(&self.placed.host).send(&kept_pod, std::slice::from_ref(&file))?;
         let name = self.keeper_name(&format!("{instance}#{number}"));
         // A socket's path has at most 107 bytes: use the keeper's folder and a short name.

@@ -3,7 +3,6 @@
 //! Only the processes that a part had when the window began are read: finding new ones would cost the measurement time.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::time::Instant;
 
 use tare_record::event::PartSample;
@@ -12,7 +11,7 @@ use super::machine::MachineReading;
 use super::pods::PodCounts;
 use super::reading;
 use crate::environment::UsageSample;
-use crate::process::field;
+use crate::process::{self, field};
 use crate::sys;
 
 /// A part as far as it is read here.
@@ -86,10 +85,8 @@ impl Reading {
                 u64::try_from(sys::process_cpu(pid)?.as_nanos()).ok()
             }),
             disk_write_bytes: sum(part.members, |pid| {
-                field(
-                    &fs::read_to_string(format!("/proc/{pid}/io")).ok()?,
-                    "write_bytes",
-                )
+                let text = process::read_own(pid, "io").ok()?;
+                field(&String::from_utf8_lossy(&text), "write_bytes")
             }),
             packets,
         }

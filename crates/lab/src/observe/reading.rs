@@ -26,7 +26,8 @@ impl ProcessReading {
     /// Reads a process; `None` when it is gone.
     pub(crate) fn take(pid: u32) -> Option<ProcessReading> {
         let stat = process::stat(pid)?;
-        let io = fs::read_to_string(format!("/proc/{pid}/io")).ok();
+        let io = process::read_own(pid, "io").ok();
+        let io = io.map(|text| String::from_utf8_lossy(&text).into_owned());
         let status = fs::read_to_string(format!("/proc/{pid}/status")).ok();
         let threads = thread_ids(pid);
         let of_threads = |value: &dyn Fn(u32) -> Option<u64>| {

@@ -46,6 +46,13 @@ pub(super) struct State {
     pub lost: BTreeMap<String, String>,
 }
 
+impl State {
+    fn distrust(&mut self, pod: String) {
+        let why = String::from("it answered what another pod was asked");
+        self.lost.entry(pod).or_insert(why);
+    }
+}
+
 pub(super) type Reply = (Result<Value, String>, Vec<u8>);
 
 /// Why an order was not carried out.
@@ -155,13 +162,32 @@ impl Exchange {
         Ok((value, bytes))
     }
 
+    fn ask_run_keeper<T: DeserializeOwned>(
+        &self,
+        order: impl FnOnce(u64) -> RunOrder,
+    ) -> Result<T, LabError> {
+        let id = self.request(RUN_KEEPER, |id| pack(&order(id), &[]))?;
+        let (reply, _) = self.reply(id, ANSWER_LIMIT)?;
+        serde_json::from_value(reply)
+            .map_err(|error| LabError::Keeper(format!("the run keeper replied nonsense: {error}")))
+    }
+
     /// Has the run keeper measure round trips to an address on which somebody listens.
     pub(super) fn round_trips(&self, to: SocketAddr, count: u32) -> Result<RoundTrips, LabError> {
-        let order = |id| pack(&RunOrder::RoundTrips { id, to, count }, &[]);
-        let id = self.request(RUN_KEEPER, order)?;
-        let (trips, _) = self.reply(id, ANSWER_LIMIT)?;
-        serde_json::from_value(trips)
-            .map_err(|error| LabError::Keeper(format!("the run keeper replied nonsense: {error}")))
+        self.ask_run_keeper(|id| RunOrder::RoundTrips { id, to, count })
+    }
+
+    /// Has the run keeper let these pods in; returns when it does.
+    pub(super) fn expect(&self, pods: Vec<String>) -> Result<(), LabError> {
+        self.ask_run_keeper(|id| RunOrder::Expect { id, pods })
+    }
+
+    /// Has nobody let in under the names of these pods any more.
+    pub(super) fn forget(&self, pods: &[String]) {
+        let pods = pods.to_vec();
+        let order = pack(&RunOrder::Forget { pods }, &[]);
+        // A run keeper that is gone lets nobody in.
+        let _ = self.peer.send(of_pod(RUN_KEEPER, &order));
     }
 
     /// A socket whose other end is joined with a channel to a pod.
@@ -227,15 +253,27 @@ impl Exchange {
             }
             return Ok(());
         }
+        let mut state = lock(&self.state);
+        // What nobody waits for any more is dropped. What another pod was asked ends the pod that answers.
+        let is_of_another = |asked: Option<&String>| asked.is_some_and(|asked| *asked != pod);
         match unpack(inner)? {
-            (FromPod::Reply { id, result }, bytes) => {
-                if let Some((_, reply)) = lock(&self.state).replies.get_mut(&id) {
-                    *reply = Some((result, bytes.to_vec()));
-                }
+            (FromPod::Reply { id, result }, bytes) => match state.replies.get_mut(&id) {
+                Some((asked, _)) if is_of_another(Some(asked)) => state.distrust(pod),
+                Some((_, reply)) => *reply = Some((result, bytes.to_vec())),
+                None => {}
+            },
+            (FromPod::Bytes { channel } | FromPod::Close { channel }, _)
+                if is_of_another(state.channels.get(&channel)) =>
+            {
+                state.distrust(pod);
             }
-            (FromPod::Bytes { channel }, bytes) => self.channels.write(channel, bytes.to_vec()),
+            (FromPod::Bytes { channel }, bytes) => {
+                drop(state);
+                self.channels.write(channel, bytes.to_vec());
+            }
             (FromPod::Close { channel }, _) => {
-                lock(&self.state).channels.remove(&channel);
+                state.channels.remove(&channel);
+                drop(state);
                 self.channels.close(channel);
             }
         }
@@ -245,4 +283,42 @@ impl Exchange {
 
 pub(super) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use super::*;
+
+    #[test]
+    fn a_reply_and_bytes_are_taken_from_the_pod_that_was_asked_alone() {
+        let exchange = Exchange::new(Peer::new().unwrap(), Duration::ZERO);
+        let (honest, forger) = ("b1-arm/server", "b2-arm/server");
+        let Ok(id) = exchange.order(honest, PodOrder::Cores, &[]) else {
+            panic!("it was not sent")
+        };
+        let (channel, mut near) = exchange.channel(honest).unwrap();
+        let say = |pod: &str, words: &str| {
+            let result = Ok(Value::from(words));
+            exchange.take(&of_pod(pod, &pack(&FromPod::Reply { id, result }, &[])));
+            let bytes = pack(&FromPod::Bytes { channel }, words.as_bytes());
+            exchange.take(&of_pod(pod, &bytes));
+        };
+        say(forger, "forged");
+        let close = pack(&FromPod::Close { channel }, &[]);
+        exchange.take(&of_pod(forger, &close));
+        let lost: Vec<String> = lock(&exchange.state).lost.keys().cloned().collect();
+        assert_eq!(lost, [forger]);
+        say(honest, "honest");
+        exchange.take(&of_pod(honest, &close));
+        let Ok((reply, _)) = exchange.reply(id, ANSWER_LIMIT) else {
+            panic!("there is no reply")
+        };
+        assert_eq!(reply, "honest");
+        let mut all = String::new();
+        near.read_to_string(&mut all).unwrap();
+        assert_eq!(all, "honest");
+        assert_eq!(exchange.peer.ended(), None);
+    }
 }

@@ -15,12 +15,13 @@ use tare_net::redirect::RedirectRules;
 use tare_record::clock::ClockOffset;
 use tare_record::record::{EnvironmentRecord, TargetVersion};
 
+use super::brought::{self, LOG_BYTES_MAX};
 use super::exchange::{ANSWER_LIMIT, Exchange, NotDone, millis};
-use super::greeting::SERVER_NAME;
+use super::greeting::{SERVER_NAME, token_of};
 use super::message::PodOrder;
 use super::observation::{ObservedElsewhere, RemoteObservation};
 use super::place::{Place, between, one_of};
-use super::pod_keeper::PodKeeperConfig;
+use super::pod_keeper::{PodKeeperConfig, WAY_MODE};
 use super::pod_provider::{
     ControlPlanePod, PodAddress, PodInMesh, PodProvider, PodRequest, SitePods, WantedPod,
 };
@@ -30,7 +31,7 @@ use crate::certificates::Authority;
 use crate::environment::{Observation, Pace};
 use crate::host::{AgentSocket, Beginning, Host, Observed, Opener};
 use crate::keeper::{ProcessExit, Spawn, lock};
-use crate::observe::{LocalObservation, ObservedInstance};
+use crate::observe::ObservedInstance;
 use crate::render::Login;
 
 /// Port of the run keeper.
@@ -43,14 +44,13 @@ const LEAD: Duration = Duration::from_millis(500);
 const LEAD_PER_AGENT: Duration = Duration::from_millis(100);
 /// Round trips until it is started: those that measure its clock, its orders, and whether the agents before it run.
 const ROUND_TRIPS_PER_AGENT: u32 = 32;
-/// Most of a log that is brought here.
-const LOG_BYTES_MAX: u64 = 1 << 20;
-
 /// Pods elsewhere, by way of their run keepers. Dropping it ends them.
 pub(crate) struct RemoteHost {
     /// One, or one for each group of sites.
     places: Vec<Place>,
-    token: String,
+    /// Tokens of pods are made of it.
+    secret: String,
+    /// Of the control channel alone: what is measured has no certificate of it.
     authority: String,
     folder: PathBuf,
     /// Pod → its place, by position.
@@ -59,6 +59,8 @@ pub(crate) struct RemoteHost {
     injected: BTreeSet<String>,
     /// Process → pod.
     processes: BTreeMap<String, String>,
+    /// Output of a process → its pod, the only one that it is brought from.
+    outputs: BTreeMap<PathBuf, String>,
     /// Exits that are known: they do not change.
     exits: BTreeMap<String, ProcessExit>,
     silence: Duration,
@@ -68,17 +70,17 @@ impl RemoteHost {
     /// Starts the run keepers. `folder` is that of the run's files, here and in every pod.
     pub(crate) fn start(
         places: Vec<SitePods>,
-        authority: &Authority,
         folder: &Path,
         silence: Duration,
     ) -> Result<RemoteHost, LabError> {
-        let token = format!("{}{}", Login::random()?.password, Login::random()?.password);
+        let authority = Authority::new("control channel")?;
+        let secret = format!("{}{}", Login::random()?.password, Login::random()?.password);
         let (certificate, key) = authority.sign(SERVER_NAME, &[], &[])?;
         let config = RunKeeperConfig {
             port: PORT,
             certificate,
             key,
-            token: token.clone(),
+            secret: secret.clone(),
             silence_ms: millis(silence),
             namespace: None,
         };
@@ -90,12 +92,13 @@ impl RemoteHost {
         }
         Ok(RemoteHost {
             places,
-            token,
+            secret,
             authority,
             folder: folder.to_owned(),
             pods: BTreeMap::new(),
             injected: BTreeSet::new(),
             processes: BTreeMap::new(),
+            outputs: BTreeMap::new(),
             exits: BTreeMap::new(),
             silence,
         })
@@ -116,6 +119,12 @@ impl RemoteHost {
 
     fn provider(&self, pod: &str) -> MutexGuard<'_, Box<dyn PodProvider>> {
         lock(&self.place(pod).provider)
+    }
+
+    /// Whether all pods have users for what runs in them.
+    pub(crate) fn has_users(&self) -> bool {
+        let mut places = self.places.iter();
+        places.all(|place| lock(&place.provider).has_users())
     }
 
     pub(crate) fn environment(&self) -> &'static str {
@@ -225,11 +234,12 @@ impl RemoteHost {
             let found = self.places.iter().position(is_there);
             let index = found.ok_or_else(|| no_place(&pod.site))?;
             self.pods.insert(name.clone(), index);
+            let token = token_of(&self.secret, &name);
             requests[index].push(PodRequest {
                 config: PodKeeperConfig {
                     name,
                     address: self.places[index].address,
-                    token: self.token.clone(),
+                    token,
                     authority: self.authority.clone(),
                     folder: self.folder.clone(),
                     links: Vec::new(),
@@ -244,6 +254,8 @@ impl RemoteHost {
         let mut addresses = BTreeMap::new();
         for (place, pods) in self.places.iter().zip(&requests) {
             if !pods.is_empty() {
+                let names = pods.iter().map(|pod| pod.config.name.clone());
+                place.exchange.expect(names.collect())?;
                 addresses.extend(lock(&place.provider).create(pods, objects)?);
             }
         }
@@ -274,11 +286,13 @@ impl RemoteHost {
         }
         for place in &self.places {
             let _ = lock(&place.provider).remove(names);
+            place.exchange.forget(names);
         }
         self.pods.retain(|pod, _| !names.contains(pod));
         self.injected.retain(|pod| !names.contains(pod));
         let pods = &self.pods;
         self.processes.retain(|_, pod| pods.contains_key(pod));
+        self.outputs.retain(|_, pod| pods.contains_key(pod));
         for place in &self.places {
             let mut state = lock(&place.exchange.state);
             state.channels.retain(|_, pod| !names.contains(pod));
@@ -345,6 +359,7 @@ impl Host for RemoteHost {
         })?;
         self.exits.remove(&spawn.name);
         self.processes.insert(spawn.name.clone(), pod.clone());
+        self.outputs.insert(spawn.output.clone(), pod.clone());
         let order = PodOrder::Spawn {
             spawn: Box::new(Spawn {
                 pod: None,
@@ -439,6 +454,9 @@ impl Host for RemoteHost {
         let read = self.exchange(pod).ask(pod, order, &[], ANSWER_LIMIT);
         let (length, bytes): (Option<u64>, _) =
             read.map_err(|error| io::Error::other(LabError::from(error)))?;
+        if bytes.len() as u64 > bytes_max {
+            return Err(io::Error::other("its keeper sent more than was asked for"));
+        }
         Ok(length.map(|length| (bytes, length)))
     }
 
@@ -472,7 +490,7 @@ impl Host for RemoteHost {
                 folder.push(part);
                 let order = PodOrder::Folder {
                     path: folder.clone(),
-                    mode: 0o700,
+                    mode: WAY_MODE,
                 };
                 sent.push(self.exchange(pod).order(pod, order, &[])?);
             }
@@ -490,20 +508,20 @@ impl Host for RemoteHost {
             end: end.to_owned(),
         };
         let (names, _): (Vec<String>, _) = self.exchange(pod).ask(pod, order, &[], ANSWER_LIMIT)?;
-        // A name that is a path does not come from our keeper.
-        for name in names.iter().filter(|name| !name.contains('/')) {
-            let path = folder.join(name);
-            let what = format!("bring {}", path.display());
+        let listed = brought::paths(&names, (folder, end), (pod, &self.outputs));
+        for path in listed {
             let read = self.read(pod, &path, (0, LOG_BYTES_MAX));
-            if let Some((bytes, length)) = read.map_err(LabError::io(what.as_str()))? {
-                // As long as it is there: what is copied says how much was left out.
-                let written = fs::write(&path, bytes)
-                    .and_then(|()| fs::OpenOptions::new().write(true).open(&path))
-                    .and_then(|file| file.set_len(length));
-                written.map_err(LabError::io(what))?;
+            let what = format!("bring {}", path.display());
+            if let Some((bytes, length)) = read.map_err(LabError::io(what))? {
+                brought::keep(&path, &bytes, length)?;
             }
         }
         Ok(())
+    }
+
+    fn give(&mut self, pod: &str, paths: &[PathBuf], user: u32) -> Result<(), LabError> {
+        let paths = paths.to_vec();
+        self.done(pod, PodOrder::Give { paths, user }, ANSWER_LIMIT)
     }
 
     fn agent_socket(
@@ -567,28 +585,8 @@ impl Host for RemoteHost {
             all.push((elsewhere, instances));
         }
         Box::new(move || {
-            let mut begun = Vec::new();
-            for (elsewhere, instances) in all {
-                let ObservedElsewhere { pod, exchange, .. } = &elsewhere;
-                let order = PodOrder::Observe {
-                    instances,
-                    pod: pod.rsplit('/').next().unwrap_or_default().to_owned(),
-                };
-                let id = exchange.order(pod, order, &[])?;
-                begun.push((id, elsewhere));
-            }
-            let own = LocalObservation::start(vec![conductor], Vec::new(), None)?;
-            let mut pods = Vec::new();
-            for (id, elsewhere) in begun {
-                elsewhere.exchange.reply(id, ANSWER_LIMIT)?;
-                pods.push(elsewhere);
-            }
-            Ok(Box::new(RemoteObservation {
-                own,
-                pods,
-                told: Vec::new(),
-                test_bed: observed.test_bed,
-            }) as Box<dyn Observation>)
+            let observation = RemoteObservation::begin(all, conductor, observed.test_bed)?;
+            Ok(Box::new(observation) as Box<dyn Observation>)
         })
     }
 }

@@ -94,6 +94,11 @@ pub(crate) enum PodOrder {
         path: PathBuf,
         mode: u32,
     },
+    /// Make a user the owner of files and folders with all they contain.
+    Give {
+        paths: Vec<PathBuf>,
+        user: u32,
+    },
     /// A part of a file, and its length; nothing if there is none.
     Read {
         path: PathBuf,
@@ -140,6 +145,10 @@ pub(crate) enum PodOrder {
 pub(crate) enum RunOrder {
     /// Measure round trips to an address on which somebody listens, as long as connections take to be made.
     RoundTrips { id: u64, to: SocketAddr, count: u32 },
+    /// Let these pods in, each once.
+    Expect { id: u64, pods: Vec<String> },
+    /// They are removed: nobody is let in under their names.
+    Forget { pods: Vec<String> },
 }
 
 /// From the run keeper to the conductor.

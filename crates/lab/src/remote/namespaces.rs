@@ -22,6 +22,7 @@ use super::run_keeper::RunKeeperConfig;
 use crate::LabError;
 use crate::host::Host;
 use crate::keeper::{Confinement, FileSystemView, Keeper, Spawn, lock};
+use crate::local::isolation;
 use crate::variables;
 
 /// The run keeper's pod.
@@ -34,13 +35,17 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(2);
 const LOG_BYTES_MAX: u64 = 1 << 20;
 /// What a pod's host names begin with.
 const LOCALHOST: &str = "127.0.0.1 localhost\n";
-/// Capabilities in a pod: for agents, which set their own scheduling class; and where traffic is redirected, for the rules, for a
-/// sidecar's group, and to take all of these from what is started.
-const CAPABILITIES: [Capability; 4] = [
+/// Capabilities of a keeper in a pod: for agents, which set their own scheduling class; for the users of what is measured, to start,
+/// signal and read it, and to take all of these from it; and, last, for redirected traffic.
+const CAPABILITIES: [Capability; 8] = [
     Capability::SysNice,
-    Capability::NetAdmin,
+    Capability::Chown,
+    Capability::DacOverride,
+    Capability::Kill,
     Capability::Setgid,
     Capability::Setpcap,
+    Capability::Setuid,
+    Capability::NetAdmin,
 ];
 /// Limit of open files for keepers, and so for what they start.
 const FILES_MAX: u64 = 1 << 20;
@@ -125,10 +130,18 @@ impl Namespaces {
         made.map_err(LabError::io(format!("write {}", file.display())))?;
         let hosts = folder.join(format!("{stem}.hosts"));
         fs::write(&hosts, LOCALHOST).map_err(LabError::io(format!("write {}", hosts.display())))?;
-        // What lies in other folders can be read anyway.
-        let hidden = |path: &&PathBuf| path.starts_with(BASE) || path.starts_with("/dev/shm");
-        let mut readable: BTreeSet<PathBuf> = programs.iter().filter(hidden).cloned().collect();
-        readable.extend([&self.tare].into_iter().filter(hidden).cloned());
+        // What lies in open folders can be read anyway.
+        let hidden = |path: &PathBuf| {
+            let is_closed = || {
+                path.ancestors()
+                    .skip(1)
+                    .any(|one| !isolation::can_enter(one))
+            };
+            path.starts_with(BASE) || path.starts_with("/dev/shm") || is_closed()
+        };
+        let programs = programs.iter().chain([&self.tare]);
+        let folders = programs.flat_map(|path| isolation::folders_of_program(path));
+        let mut readable: BTreeSet<PathBuf> = folders.filter(hidden).collect();
         readable.insert(file.clone());
         let spawn = Spawn {
             name: keeper_of(pod),
@@ -149,7 +162,7 @@ impl Namespaces {
             confinement: Some(Confinement {
                 capabilities: match redirects {
                     true => CAPABILITIES.to_vec(),
-                    false => CAPABILITIES[..1].to_vec(),
+                    false => CAPABILITIES[..7].to_vec(),
                 },
                 view: Some(FileSystemView {
                     readable,
@@ -171,6 +184,10 @@ fn keeper_of(pod: &str) -> String {
 impl PodProvider for Namespaces {
     fn environment(&self) -> &'static str {
         "remote"
+    }
+
+    fn has_users(&self) -> bool {
+        isolation::is_root()
     }
 
     fn start_run_keeper(

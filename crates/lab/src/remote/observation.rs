@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use tare_record::record::{InstanceUsage, MachineUsage};
 
-use super::exchange::Exchange;
+use super::exchange::{ANSWER_LIMIT, Exchange};
 use super::message::PodOrder;
 use super::pod_provider::PodNode;
 use crate::LabError;
 use crate::calibrate;
 use crate::environment::Observation;
-use crate::observe::LocalObservation;
+use crate::observe::{LocalObservation, ObservedInstance};
 
 /// Timeout of the last reading.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -33,6 +33,38 @@ pub(super) struct ObservedElsewhere {
     /// Node; `None`: it is this machine.
     pub node: Option<PodNode>,
     pub exchange: Arc<Exchange>,
+}
+
+impl RemoteObservation {
+    /// Begins it everywhere.
+    pub(super) fn begin(
+        all: Vec<(ObservedElsewhere, Vec<ObservedInstance>)>,
+        conductor: ObservedInstance,
+        test_bed: String,
+    ) -> Result<RemoteObservation, LabError> {
+        let mut begun = Vec::new();
+        for (elsewhere, instances) in all {
+            let ObservedElsewhere { pod, exchange, .. } = &elsewhere;
+            let order = PodOrder::Observe {
+                instances,
+                pod: pod.rsplit('/').next().unwrap_or_default().to_owned(),
+            };
+            let id = exchange.order(pod, order, &[])?;
+            begun.push((id, elsewhere));
+        }
+        let own = LocalObservation::start(vec![conductor], Vec::new(), None)?;
+        let mut pods = Vec::new();
+        for (id, elsewhere) in begun {
+            elsewhere.exchange.reply(id, ANSWER_LIMIT)?;
+            pods.push(elsewhere);
+        }
+        Ok(RemoteObservation {
+            own,
+            pods,
+            told: Vec::new(),
+            test_bed,
+        })
+    }
 }
 
 impl Observation for RemoteObservation {

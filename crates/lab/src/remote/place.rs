@@ -10,7 +10,7 @@ use tare_record::record::EnvironmentRecord;
 
 use super::connection::{Caller, Peer};
 use super::exchange::{ANSWER_LIMIT, Exchange, LOOK};
-use super::greeting::client_config;
+use super::greeting::{client_config, token_of};
 use super::message::CONDUCTOR;
 use super::pod_provider::{PodProvider, SitePods};
 use super::run_keeper::RunKeeperConfig;
@@ -51,7 +51,7 @@ impl Place {
         let caller = Caller {
             dial,
             config: client_config(authority).map_err(LabError::Keeper)?,
-            token: config.token.clone(),
+            token: token_of(&config.secret, CONDUCTOR),
             name: String::from(CONDUCTOR),
             silence,
         };

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -27,6 +27,7 @@ use crate::environment::Observation;
 use crate::host::read_part;
 use crate::http;
 use crate::keeper::{Keeper, lock};
+use crate::local::isolation;
 use crate::observe::{LocalObservation, ObservedInstance, ObservedPod};
 use crate::process;
 
@@ -38,6 +39,10 @@ const LOOK: Duration = Duration::from_millis(50);
 const FAREWELL: Duration = Duration::from_secs(1);
 /// Host names of the pod.
 pub(super) const HOSTS: &str = "/etc/hosts";
+/// Mode of folders on the way to those of instances: others pass and list nothing.
+pub(super) const WAY_MODE: u32 = 0o711;
+/// Mode of a folder for temporary files: nobody removes or renames what is another's.
+const TEMPORARY_MODE: u32 = 0o1777;
 /// Longest measurement of the clock.
 const CLOCK_WITHIN: Duration = Duration::from_secs(5);
 
@@ -48,6 +53,7 @@ pub struct PodKeeperConfig {
     pub name: String,
     /// The run keeper.
     pub address: SocketAddr,
+    /// Of this name alone.
     pub token: String,
     /// Certificate of the authority that signed the run keeper's.
     pub authority: String,
@@ -88,7 +94,7 @@ pub fn pod_keeper_main(tare: &Path, config: PodKeeperConfig) -> Result<(), LabEr
     for (path, to) in &config.links {
         link(path, to).map_err(LabError::io(made(path)))?;
     }
-    make_folder(&config.folder, 0o700).map_err(LabError::io("make the run's folder"))?;
+    make_run_folder(&config.folder).map_err(LabError::io("make the run's folder"))?;
     // Not beside it: what a keeper takes for folders of dead keepers may belong to processes of other pods.
     let keeper = Keeper::start(tare, Some(&config.folder))?;
     let peer = Peer::new().map_err(LabError::io("make a session"))?;
@@ -232,6 +238,11 @@ impl PodKeeper {
             PodOrder::Write { path, mode } => {
                 done(write_new(&path, mode, bytes).map_err(LabError::io(made(&path))))
             }
+            PodOrder::Give { paths, user } => done(
+                paths
+                    .iter()
+                    .try_for_each(|path| isolation::give(path, user)),
+            ),
             PodOrder::Read {
                 path,
                 from,
@@ -390,8 +401,27 @@ fn link(path: &Path, to: &Path) -> io::Result<()> {
     if path.exists() {
         return Ok(());
     }
-    fs::create_dir_all(path.parent().unwrap_or(Path::new("/")))?;
+    let parent = path.parent().unwrap_or(Path::new("/"));
+    fs::create_dir_all(parent)?;
+    // What is measured finds its program there, also below the home of root.
+    for folder in parent.ancestors() {
+        let mode = fs::metadata(folder)?.permissions().mode();
+        if mode & 0o001 == 0 {
+            fs::set_permissions(folder, fs::Permissions::from_mode(mode | 0o011))?;
+        }
+    }
     std::os::unix::fs::symlink(to, path)
+}
+
+/// Makes the folder of a run where others have theirs: what is measured passes through it, and cannot put another in its place.
+fn make_run_folder(path: &Path) -> io::Result<()> {
+    if let Some(parent) = path.parent() {
+        let is_own = fs::metadata(parent)?.uid() == rustix::process::geteuid().as_raw();
+        if is_own && fs::metadata(parent)?.permissions().mode() & 0o002 != 0 {
+            fs::set_permissions(parent, fs::Permissions::from_mode(TEMPORARY_MODE))?;
+        }
+    }
+    make_folder(path, WAY_MODE)
 }
 
 fn make_folder(path: &Path, mode: u32) -> io::Result<()> {
@@ -423,4 +453,36 @@ fn list(folder: &Path, end: &str) -> Vec<String> {
     let files = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
     let names = files.filter_map(|entry| entry.file_name().into_string().ok());
     names.filter(|name| name.ends_with(end)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o7777
+    }
+
+    #[test]
+    fn nobody_can_put_another_folder_in_the_place_of_the_runs() {
+        let base = tempfile::tempdir().unwrap();
+        let shared = base.path().join("tmp");
+        fs::create_dir(&shared).unwrap();
+        fs::set_permissions(&shared, fs::Permissions::from_mode(0o777)).unwrap();
+        make_run_folder(&shared.join("run")).unwrap();
+        assert_eq!((mode(&shared), mode(&shared.join("run"))), (0o1777, 0o711));
+        make_run_folder(&base.path().join("run")).unwrap();
+        // Only where others could.
+        assert_eq!(mode(base.path()) & 0o1000, 0);
+    }
+
+    #[test]
+    fn a_program_below_a_closed_folder_can_be_reached_by_its_link() {
+        let base = tempfile::tempdir().unwrap();
+        let home = base.path().join("home");
+        fs::create_dir(&home).unwrap();
+        fs::set_permissions(&home, fs::Permissions::from_mode(0o700)).unwrap();
+        link(&home.join("cache/envoy"), Path::new("/usr")).unwrap();
+        assert_eq!(mode(&home), 0o711);
+    }
 }

@@ -101,6 +101,11 @@ pub trait PodProvider: Send {
     /// Kind of environment, for records: `kubernetes`.
     fn environment(&self) -> &'static str;
 
+    /// Whether pods have users for what is measured in them, besides that of their keeper.
+    fn has_users(&self) -> bool {
+        true
+    }
+
     /// Where pods are, in words.
     fn location(&self) -> String {
         self.environment().to_owned()

@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 
 use super::connection::{Caller, Peer};
 use super::greeting::{
-    Hello, NotConnected, SERVER_NAME, client_config, greet, let_in, server_config,
+    Hello, NotConnected, SERVER_NAME, Within, client_config, greet, let_in, server_config, token_of,
 };
 use crate::certificates::Authority;
 use crate::keeper::lock;
 
 const LIMIT: Duration = Duration::from_secs(60);
-const TOKEN: &str = "of-this-run";
+const SECRET: &str = "of-this-run";
 
 /// A server with one session; what it received.
 struct Server {
@@ -41,7 +41,8 @@ fn serve(authority: &Authority) -> Server {
             let (peer, received) = (Arc::clone(&peer), Arc::clone(&received));
             let (config, connections) = (Arc::clone(&config), Arc::clone(&connections));
             std::thread::spawn(move || {
-                let found = let_in(socket.unwrap(), &config, (TOKEN, 1), |_| Ok(peer));
+                let socket = Within::new(socket.unwrap(), LIMIT).unwrap();
+                let found = let_in(socket, &config, (SECRET, 1), |_| Ok(peer));
                 if let Ok((link, peer, _)) = found {
                     connections.fetch_add(1, Ordering::Relaxed);
                     peer.serve(link, &mut |message| lock(&received).push(message));
@@ -54,13 +55,13 @@ fn serve(authority: &Authority) -> Server {
 
 fn caller(
     authority: &Authority,
-    token: &str,
+    secret: &str,
     dial: impl FnMut() -> std::io::Result<TcpStream> + Send + 'static,
 ) -> Caller {
     Caller {
         dial: Box::new(dial),
         config: client_config(&authority.root_pem()).unwrap(),
-        token: token.to_owned(),
+        token: token_of(secret, "server"),
         name: String::from("server"),
         silence: LIMIT,
     }
@@ -116,7 +117,7 @@ fn all_messages_arrive_once_and_in_order_over_connections_that_are_cut() {
         bytes += 7919;
         cut_after(bytes, address)
     };
-    let caller = caller(&authority, TOKEN, dial);
+    let caller = caller(&authority, SECRET, dial);
     let received: Arc<Mutex<Vec<Vec<u8>>>> = Arc::default();
     let (calling, hearing) = (Arc::clone(&near), Arc::clone(&received));
     let thread = std::thread::spawn(move || {
@@ -157,7 +158,7 @@ fn a_stranger_and_another_authority_are_refused() {
     assert_eq!(peer.ended().unwrap(), "the token is wrong");
     let other = Authority::new("other").unwrap();
     let hello = Hello {
-        token: TOKEN.into(),
+        token: token_of(SECRET, "server"),
         name: "server".into(),
         instance: 1,
         received: 0,
@@ -175,7 +176,7 @@ fn who_is_never_reached_is_gone_after_the_silence() {
     let refused = || Err(std::io::ErrorKind::ConnectionRefused.into());
     let caller = Caller {
         silence: Duration::from_millis(300),
-        ..caller(&authority, TOKEN, refused)
+        ..caller(&authority, SECRET, refused)
     };
     let peer = Peer::new().unwrap();
     caller.run(&peer, |_| ());
