@@ -4,7 +4,7 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
-use tare_lab::subprocess::end_with_this_thread;
+use tare_lab::subprocess::{end_group, end_with_this_thread};
 
 /// Dropping it ends it.
 pub(crate) struct Companion(pub(crate) Child);
@@ -29,8 +29,8 @@ impl Companion {
 
 impl Drop for Companion {
     fn drop(&mut self) {
-        // It may have ended.
-        let _ = self.0.kill();
+        // It may have ended. What it has started ends with it.
+        end_group(&self.0);
         let _ = self.0.wait();
     }
 }

@@ -1,18 +1,22 @@
 //! `kubectl`: requests to the API server, with the login of the user's configuration.
 
-use std::io::{self, Write};
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tare_lab::LabError;
+use tare_lab::subprocess::{self, Output, RunError, StdIo};
 use tare_record::locate;
 
 use crate::manifests::list;
 
 /// Time for one request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(20);
+/// Time for all of `kubectl`: besides a request or a wait, login plug-ins that ask somebody.
+const LIMIT: Duration = Duration::from_secs(60);
+/// Most of what it prints: lists of all pods of a large cluster.
+const OUTPUT_BYTES_MAX: usize = 64 << 20;
 /// How long an API server that does not answer is asked again.
 pub(crate) const AWAY_MAX: Duration = Duration::from_secs(90);
 /// Interval of asking it again.
@@ -41,6 +45,7 @@ const AWAY: [&str; 15] = [
 pub(crate) struct Kubectl {
     program: PathBuf,
     context: Option<String>,
+    limit: Duration,
 }
 
 impl Kubectl {
@@ -48,6 +53,7 @@ impl Kubectl {
         Kubectl {
             program: PathBuf::from("kubectl"),
             context,
+            limit: LIMIT,
         }
     }
 
@@ -57,7 +63,14 @@ impl Kubectl {
         Kubectl {
             program,
             context: Some(context.display().to_string()),
+            limit: LIMIT,
         }
+    }
+
+    /// With another limit of time.
+    #[cfg(test)]
+    pub(crate) fn within(self, limit: Duration) -> Kubectl {
+        Kubectl { limit, ..self }
     }
 
     /// The cluster in words.
@@ -100,24 +113,22 @@ impl Kubectl {
         let began = Instant::now();
         let mut is_again = false;
         loop {
+            let mut is_late = false;
             let failed = match self.once(words, input) {
-                Ok(output) if output.status.success() => {
-                    return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+                Ok(output) if output.success => return Ok(output.stdout),
+                Ok(output) => output.stderr.trim().to_owned(),
+                Err(RunError::OutOfTime(why)) => {
+                    is_late = true;
+                    why
                 }
-                Ok(output) => String::from_utf8_lossy(&output.stderr).trim().to_owned(),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    return Err(LabError::Cluster(String::from(
-                        "kubectl is not on PATH: install it; Tare makes its pods with it",
-                    )));
-                }
-                Err(error) => return Err(LabError::io("run kubectl")(error)),
+                Err(error) => return Err(LabError::Cluster(in_words(error))),
             };
             // An answer that was lost: what was asked for is there.
             if is_again && is_done_already(&failed) {
                 return Ok(String::new());
             }
             is_again = true;
-            if !is_away(&failed) {
+            if !is_late && !is_away(&failed) {
                 return Err(LabError::Cluster(self.explained(&failed)));
             }
             if began.elapsed() > AWAY_MAX {
@@ -140,15 +151,10 @@ impl Kubectl {
 
     /// The same, once; otherwise what it said.
     pub(crate) fn ask(&self, words: &[&str], input: Option<&Value>) -> Result<String, String> {
-        let output = self
-            .once(words, input)
-            .map_err(|error| match error.kind() {
-                io::ErrorKind::NotFound => String::from("kubectl is not on PATH: install it"),
-                _ => error.to_string(),
-            })?;
-        match output.status.success() {
-            true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
-            false => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+        let output = self.once(words, input).map_err(in_words)?;
+        match output.success {
+            true => Ok(output.stdout),
+            false => Err(output.stderr.trim().to_owned()),
         }
     }
 
@@ -164,29 +170,25 @@ impl Kubectl {
             .map_err(|error| LabError::Cluster(format!("kubectl {}: {error}", words.join(" "))))
     }
 
-    fn once(&self, words: &[&str], input: Option<&Value>) -> io::Result<Output> {
+    fn once(&self, words: &[&str], input: Option<&Value>) -> Result<Output, RunError> {
         let mut command = self.command(words);
         // What waits has a limit of its own.
         if !words.iter().any(|word| word.starts_with("--timeout=")) {
             command.arg(format!("--request-timeout={}s", REQUEST_TIMEOUT.as_secs()));
         }
-        let mut child = command
-            .stdin(if input.is_some() {
-                Stdio::piped()
-            } else {
-                Stdio::null()
-            })
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()?;
-        let text = input.map(Value::to_string);
-        let pipe = child.stdin.take();
-        // It reads all of it before it answers, and writes little before that.
-        if let (Some(text), Some(mut pipe)) = (text, pipe) {
-            // A kubectl that has ended says why.
-            let _ = pipe.write_all(text.as_bytes());
+        let input = input.map(Value::to_string).unwrap_or_default();
+        let stdio = StdIo {
+            input: &input,
+            output_bytes_max: OUTPUT_BYTES_MAX,
+        };
+        let output = subprocess::run_of_user(command, stdio, self.limit)?;
+        match output.stdout.len() < OUTPUT_BYTES_MAX {
+            true => Ok(output),
+            false => Err(RunError::Other(format!(
+                "`kubectl {}` printed {OUTPUT_BYTES_MAX} bytes or more",
+                words.join(" ")
+            ))),
         }
-        child.wait_with_output()
     }
 
     /// A refusal with the next step, where there is one.
@@ -209,6 +211,16 @@ impl Kubectl {
     }
 }
 
+fn in_words(error: RunError) -> String {
+    match error {
+        RunError::NotFound(_) => {
+            String::from("kubectl is not on PATH: install it; Tare makes its pods with it")
+        }
+        RunError::OutOfTime(why) => format!("{why}: does `kubectl get nodes` ask you to log in?"),
+        error => error.to_string(),
+    }
+}
+
 /// Whether the API server could not be reached, or could not answer just now.
 fn is_away(failed: &str) -> bool {
     AWAY.iter().any(|words| failed.contains(words))
@@ -225,7 +237,56 @@ fn is_done_already(failed: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
+
+    /// `kubectl` that runs this script instead.
+    fn scripted(script: &str) -> (tempfile::TempDir, Kubectl) {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("kubectl");
+        fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        let kubectl = Kubectl::replaced(program, folder.path());
+        (folder, kubectl.within(Duration::from_millis(300)))
+    }
+
+    #[test]
+    fn one_that_hangs_is_ended_with_what_it_has_started() {
+        let script = "sleep 31003.5 & echo $! > \"$2/pid\"; wait";
+        let (folder, kubectl) = scripted(script);
+        let began = Instant::now();
+        let said = kubectl.ask(&["get", "nodes"], None).unwrap_err();
+        assert!(
+            said.contains("did not end") && said.contains("log in"),
+            "{said}"
+        );
+        assert!(began.elapsed() < Duration::from_secs(20));
+        let pid = fs::read_to_string(folder.path().join("pid")).unwrap();
+        let line = format!("/proc/{}/cmdline", pid.trim());
+        while fs::read_to_string(&line).is_ok_and(|line| line.contains("31003.5")) {
+            assert!(began.elapsed() < Duration::from_secs(20), "it still runs");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    #[test]
+    fn one_that_prints_without_end_and_reads_nothing_is_refused() {
+        let (_folder, kubectl) = scripted("exec head -c 70000000 /dev/zero");
+        let kubectl = kubectl.within(Duration::from_secs(60));
+        let input = Value::from("x".repeat(1 << 20));
+        let said = kubectl.ask(&["create"], Some(&input)).unwrap_err();
+        assert!(said.contains("printed 67108864 bytes or more"), "{said}");
+    }
+
+    #[test]
+    fn one_that_is_not_there_is_named_with_the_next_step() {
+        let nowhere = std::path::Path::new("/");
+        let kubectl = Kubectl::replaced(PathBuf::from("/no/such/kubectl"), nowhere);
+        let said = kubectl.ask(&["version"], None).unwrap_err();
+        assert!(said.contains("install it"), "{said}");
+    }
 
     #[test]
     fn objects_that_are_there_already_are_no_failure_the_second_time() {

@@ -1,6 +1,8 @@
 //! The state of a namespace's pods, as the API server reports its changes.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::io::{self, BufReader, Read};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -12,6 +14,27 @@ use crate::kubectl::Kubectl;
 
 /// Pause before a watch that has ended is started again.
 const RETRY: Duration = Duration::from_millis(500);
+
+/// Largest event: more than an API server keeps of an object.
+const EVENT_BYTES_MAX: usize = 16 << 20;
+
+/// Output that fails beyond what is left.
+struct Limited<'a, R> {
+    output: R,
+    left: &'a Cell<usize>,
+}
+
+impl<R: Read> Read for Limited<'_, R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let most = into.len().min(self.left.get());
+        if most == 0 && !into.is_empty() {
+            return Err(io::Error::other("an event that is too large"));
+        }
+        let read = self.output.read(&mut into[..most])?;
+        self.left.set(self.left.get() - read);
+        Ok(read)
+    }
+}
 
 /// Pods by name; `None`: deleted.
 type Pods = BTreeMap<String, Option<Value>>;
@@ -115,11 +138,17 @@ fn run(kubectl: &Kubectl, namespace: &str, shared: &Shared) {
             output
         });
         if let Ok(Some(output)) = output {
+            let left = Cell::new(EVENT_BYTES_MAX);
+            let output = Limited {
+                output: BufReader::new(output),
+                left: &left,
+            };
             let events = Deserializer::from_reader(output).into_iter::<Value>();
             // It ends with the connection; the next one begins with the state of every pod.
-            events
-                .map_while(Result::ok)
-                .for_each(|event| shared.take(&event));
+            events.map_while(Result::ok).for_each(|event| {
+                shared.take(&event);
+                left.set(EVENT_BYTES_MAX);
+            });
         }
         if shared.lock().is_over {
             return;
@@ -133,6 +162,22 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn an_event_without_end_is_given_up_and_many_small_ones_are_not() {
+        let read = |text: &str| {
+            let left = Cell::new(10);
+            let output = Limited {
+                output: text.as_bytes(),
+                left: &left,
+            };
+            let events = Deserializer::from_reader(output).into_iter::<Value>();
+            let found = events.map_while(Result::ok).inspect(|_| left.set(10));
+            found.count()
+        };
+        assert_eq!(read("[1] [2] [3] [4] [5] [6]"), 6);
+        assert_eq!(read("[1] [2, 2, 2, 2, 2, 2, 2] [3]"), 1);
+    }
 
     #[test]
     fn the_last_event_of_a_pod_counts() {

@@ -4,8 +4,8 @@
 //! own process group, so that its descendants can be killed with it. Ctrl-C does not reach the group: Tare decides
 //! what ends. It gets the environment variables of its kind and no others.
 
-use std::fs;
-use std::io::{self, Write};
+use std::fs::{self, File};
+use std::io::{self, Seek, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -13,6 +13,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
+use rustix::fs::MemfdFlags;
 use rustix::io::Errno;
 use rustix::process::{PidfdFlags, Signal};
 
@@ -24,8 +25,8 @@ use crate::variables::{self, Variables};
 
 /// Maximum of each stream that is kept; the rest is read and dropped, so that the program never blocks.
 const OUTPUT_BYTES_MAX: usize = 1 << 20;
-/// Fits into any pipe: written at once, whether the program reads or not.
-const INPUT_BYTES_MAX: usize = 32 << 10;
+/// Largest input, which is kept in memory until the program ends.
+const INPUT_BYTES_MAX: usize = 16 << 20;
 /// Size of a full pipe (`/proc/sys/fs/pipe-max-size`): all that an exited program can have left in it.
 const PIPE_BYTES_MAX: usize = 1 << 20;
 
@@ -38,17 +39,24 @@ pub fn end_with_this_thread(command: &mut Command) {
     sys::prepare_child(command, setup);
 }
 
+/// Kills the process group that a child leads. Not reaped yet, its id cannot be reused: the signal hits no other group.
+pub fn end_group(child: &Child) {
+    if let Some(group) = raw_pid(child.id()) {
+        let _ = rustix::process::kill_process_group(group, Signal::KILL);
+    }
+}
+
 /// Output and exit status of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Output {
+pub struct Output {
     /// Whether it exited with code 0.
-    pub(crate) success: bool,
+    pub success: bool,
     /// Exit status as text: "ended with code 3".
-    pub(crate) how: String,
+    pub how: String,
     /// Standard output.
-    pub(crate) stdout: String,
+    pub stdout: String,
     /// Standard error.
-    pub(crate) stderr: String,
+    pub stderr: String,
 }
 
 impl Output {
@@ -69,9 +77,11 @@ impl Output {
 
 /// Standard input of a program, and the maximum of its output and error that is kept.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct StdIo<'a> {
-    pub(crate) input: &'a str,
-    pub(crate) output_bytes_max: usize,
+pub struct StdIo<'a> {
+    /// All of it is there at once, whether the program reads it or not.
+    pub input: &'a str,
+    /// What is beyond it is read and dropped.
+    pub output_bytes_max: usize,
 }
 
 impl StdIo<'_> {
@@ -170,6 +180,25 @@ pub(crate) fn run_measured(
     })
 }
 
+/// Runs a tool of the user, with the environment and in the current folder of the user, and kills it at the timeout.
+///
+/// # Errors
+/// Why there is no output.
+pub fn run_of_user(
+    command: Command,
+    stdio: StdIo<'_>,
+    within: Duration,
+) -> Result<Output, RunError> {
+    run_command(
+        command,
+        parent(),
+        Path::new("."),
+        stdio,
+        within,
+        &mut |_| {},
+    )
+}
+
 fn in_private_folder(run: impl FnOnce(&Path) -> Result<Output, String>) -> Result<Output, String> {
     let folder =
         PrivateFolder::make(new_path(&default_base())).map_err(|error| error.to_string())?;
@@ -197,10 +226,17 @@ fn parent() -> ChildSetup {
 
 /// Why a program has no output.
 #[derive(Debug, thiserror::Error)]
-enum RunError {
+pub enum RunError {
     /// Its restrictions are not possible here.
     #[error("a program cannot be restricted here")]
     Restricted,
+    /// There is no such program.
+    #[error("{0}")]
+    NotFound(String),
+    /// It was killed.
+    #[error("{0}")]
+    OutOfTime(String),
+    /// It could not be run or watched.
     #[error("{0}")]
     Other(String),
 }
@@ -226,7 +262,9 @@ fn run_command(
         .process_group(0)
         .stdin(match stdio.input {
             "" => Stdio::null(),
-            _ => Stdio::piped(),
+            text => in_memory(text)
+                .map_err(|error| failed("give input to", error))?
+                .into(),
         })
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
@@ -235,17 +273,13 @@ fn run_command(
         .spawn()
         .map_err(|error| match error.raw_os_error() {
             Some(sys::NO_VIEW | sys::NO_DROP) => RunError::Restricted,
+            _ if error.kind() == io::ErrorKind::NotFound => {
+                RunError::NotFound(failed("run", error).to_string())
+            }
             _ => failed("run", error),
         })?;
-    if let Some(mut input) = child.stdin.take() {
-        // A program that does not read it reports that by its exit status.
-        let _ = input.write_all(stdio.input.as_bytes());
-    }
     let watched = watch(&mut child, stdio.output_bytes_max, within, progress);
-    // Not reaped yet, its id cannot be reused: the signal hits no other group.
-    if let Some(group) = raw_pid(child.id()) {
-        let _ = rustix::process::kill_process_group(group, Signal::KILL);
-    }
+    end_group(&child);
     let status = child.wait().map_err(|error| failed("wait for", error))?;
     match watched.map_err(|error| failed("watch", error))? {
         CommandEnd::Ended(outputs) => {
@@ -260,13 +294,21 @@ fn run_command(
         CommandEnd::OutOfTime => {
             let words = std::iter::once(command.get_program()).chain(command.get_args());
             let words: Vec<_> = words.map(|word| word.to_string_lossy()).collect();
-            Err(RunError::Other(format!(
+            Err(RunError::OutOfTime(format!(
                 "`{}` did not end within {:.0} s",
                 words.join(" "),
                 within.as_secs_f64()
             )))
         }
     }
+}
+
+/// A file without a name that is at its beginning.
+fn in_memory(text: &str) -> io::Result<File> {
+    let mut file = File::from(rustix::fs::memfd_create("input", MemfdFlags::CLOEXEC)?);
+    file.write_all(text.as_bytes())?;
+    file.rewind()?;
+    Ok(file)
 }
 
 /// End of a program that is not reaped yet.
@@ -420,6 +462,7 @@ mod tests {
         };
         assert_eq!(told("cat", "ab\n").unwrap().stdout, "ab\n");
         assert_eq!(told("cat", "abcdef").unwrap().stdout, "abcd");
+        assert_eq!(told("wc -c", &"x".repeat(300_000)).unwrap().stdout, "3000");
         // A program that exits without reading its input is no error.
         assert!(
             told("exit 0", &"x".repeat(INPUT_BYTES_MAX))
