@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
@@ -16,13 +16,14 @@ use tare_record::record::{EnvironmentRecord, NodeRecord, TargetVersion};
 
 use crate::cluster_options::ClusterOptions;
 use crate::kubectl::Kubectl;
-use crate::leftovers::sweep;
-use crate::manifests::{self, CONFIG_FILE, CONTAINER, Pod};
+use crate::leftovers::{delete_run_keeper, sweep, sweep_within};
+use crate::manifests::{self, CONFIG_FILE, CONTAINER, Pod, PodKind};
 use crate::mesh_of_cluster::MeshOfCluster;
 use crate::nodes::NodeSets;
+use crate::pod_image::PodImage;
 use crate::run_namespace::{self, FORCE, GONE_LIMIT, IGNORE_ABSENT, RunNamespace};
 use crate::watch::Watch;
-use crate::{forward, problems, record, rights};
+use crate::{forward, problems, record, rights, software_links};
 
 /// Time for a pod to be there, its image pulled.
 const START_LIMIT: Duration = Duration::from_secs(180);
@@ -42,18 +43,21 @@ pub(crate) const RUN_KEEPER: &str = "run-keeper";
 const PROBE: &str = "probe";
 /// Most of the log of an injected proxy.
 const LOG_BYTES_MAX: u64 = 16 << 20;
-/// Programs of Tare in the image.
-const PROGRAMS: &str = "/usr/lib/tare/bin";
 /// Why a pod is gone that nobody of the run has removed.
 const DELETED: &str = "it was deleted";
 
-/// A run's namespace. Dropping it deletes it.
+/// Where the pods of a run are. Dropping it deletes them, and the namespace if it is the run's own.
 pub struct Cluster {
     kubectl: Kubectl,
     options: ClusterOptions,
+    /// Name of the run: value of a label of all that it makes.
+    run: String,
     namespace: String,
-    /// The same with its UID.
-    made: RunNamespace,
+    /// The run's own namespace; `None`: it was there before.
+    made: Option<RunNamespace>,
+    /// In a namespace of others: the run keeper's pod with its UID, which owns all that the run makes.
+    owner: Option<(String, String)>,
+    image: PodImage,
     watch: Watch,
     /// Names of pods at the API server, by the run's.
     names: BTreeMap<String, String>,
@@ -85,30 +89,38 @@ impl Cluster {
         kubectl: Kubectl,
         options: ClusterOptions,
     ) -> Result<Cluster, LabError> {
-        rights::check(&kubectl, options.mesh.as_ref())?;
-        let namespace = run_namespace::new_name();
+        rights::check(
+            &kubectl,
+            options.namespace.as_deref(),
+            options.mesh.as_ref(),
+        )?;
+        let run = run_namespace::new_name();
+        let namespace = options.namespace.clone().unwrap_or_else(|| run.clone());
         let found = |mesh| MeshOfCluster::find(mesh, &kubectl, &namespace);
         let mesh = options.mesh.as_ref().map(found).transpose()?;
         let nodes = record::list_nodes(&kubectl)?;
         let sets = NodeSets::of(&nodes, &options).map_err(LabError::Cluster)?;
         let (recorded, node_records) = record::nodes(&nodes);
-        let watch = Watch::start(kubectl.clone(), &namespace)?;
-        let now = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
-        let manifest = manifests::namespace(
-            &namespace,
-            (now + KEEP).as_secs(),
-            options.redirects,
-            options.mesh.is_some(),
-        );
-        let made = RunNamespace::make(&kubectl, &manifest)?;
+        let watch = Watch::start(kubectl.clone(), &namespace, &run)?;
+        let made = match &options.namespace {
+            Some(_) => None,
+            None => {
+                let now = SystemTime::now().duration_since(UNIX_EPOCH);
+                let expires = now.unwrap_or_default() + KEEP;
+                let (redirects, is_in_mesh) = (options.redirects, options.mesh.is_some());
+                let manifest = manifests::namespace(&run, expires.as_secs(), redirects, is_in_mesh);
+                Some(RunNamespace::make(&kubectl, &manifest)?)
+            }
+        };
         // From here on, dropping it removes what was made.
         let cluster = Cluster {
+            image: PodImage::new(&options.image),
             kubectl,
             options,
+            run,
             namespace,
             made,
+            owner: None,
             watch,
             names: BTreeMap::new(),
             count: 0,
@@ -119,10 +131,35 @@ impl Cluster {
             links: BTreeMap::new(),
             mesh,
         };
-        let account = manifests::account(&cluster.namespace);
-        cluster.kubectl.create(&account)?;
-        sweep(&cluster.kubectl, cluster.made.created_s)?;
+        match &cluster.made {
+            Some(made) => {
+                cluster.make(&manifests::account(&cluster.namespace))?;
+                sweep(&cluster.kubectl, made.created_s)?;
+            }
+            None => sweep_within(&cluster.kubectl, &cluster.namespace)?,
+        }
         Ok(cluster)
+    }
+
+    /// Name of one of the run's own pods or objects: in a namespace of others, one of no other run.
+    fn named(&self, name: &str) -> String {
+        match &self.made {
+            Some(_) => name.to_owned(),
+            None => format!("{}-{name}", self.run),
+        }
+    }
+
+    /// Makes objects in the namespace; in one of others they go with the run keeper.
+    fn make(&self, objects: &[Value]) -> Result<(), LabError> {
+        let mut objects = objects.to_vec();
+        if let Some((name, uid)) = &self.owner {
+            for object in &mut objects {
+                manifests::own(object, (name, uid));
+            }
+        }
+        let words = ["create", "--filename=-", "--output=name"];
+        self.in_namespace(&words, Some(&manifests::list(&objects)))
+            .map(drop)
     }
 
     /// Waits until each of the pods has what `found` looks for.
@@ -179,13 +216,12 @@ impl Cluster {
     /// What all pods have in common.
     fn pod(&self) -> Pod<'_> {
         Pod {
-            run: &self.namespace,
+            run: &self.run,
             name: "",
             image: &self.options.image,
             arguments: &[],
             config: None,
-            has_account: false,
-            redirects: false,
+            kind: PodKind::Probe,
             node: None,
             nodes: &self.nodes.of_agents,
             cores: None,
@@ -196,20 +232,24 @@ impl Cluster {
     /// What `tare doctor` says in a pod; in the mesh, if arms use that.
     fn probe(&mut self) -> Result<EnvironmentRecord, LabError> {
         let in_mesh = self.mesh.as_ref().map(MeshOfCluster::of_probe);
+        let probe = self.named(PROBE);
         let pod = Pod {
-            name: PROBE,
+            name: &probe,
             arguments: &["doctor", "--json"],
             in_mesh: in_mesh.as_ref(),
             ..self.pod()
         };
-        self.kubectl.create(&[pod.manifest()])?;
+        self.make(&[pod.manifest()])?;
         // It ends with an error where something prevents a measurement: that is in what it says.
-        self.wait(&[PROBE], SCHEDULE_LIMIT, |pod| {
-            problems::of_end(pod).map(drop)
+        let ended = self.wait(&[&probe], SCHEDULE_LIMIT, |pod| {
+            problems::of_end(pod).map(|_| pod.clone())
         })?;
-        let said = self.in_namespace(&["logs", PROBE])?;
-        if let (Some(mesh), Some(Some(pod))) = (&mut self.mesh, self.watch.pod(PROBE)) {
-            mesh.note_proxy(&pod)?;
+        let said = self.in_namespace(&["logs", &probe], None)?;
+        for pod in &ended {
+            self.image.note(pod)?;
+            if let Some(mesh) = &mut self.mesh {
+                mesh.note_proxy(pod)?;
+            }
         }
         let record = serde_json::from_str(&said).map_err(|error| {
             LabError::Cluster(format!(
@@ -218,7 +258,7 @@ impl Cluster {
                 self.options.image
             ))
         })?;
-        self.in_namespace(&["delete", "pod", PROBE, "--wait=false"])?;
+        self.in_namespace(&["delete", "pod", &probe, "--wait=false"], None)?;
         Ok(record)
     }
 
@@ -245,62 +285,10 @@ impl Cluster {
         Ok(SocketAddr::new(address, port))
     }
 
-    fn in_namespace(&self, words: &[&str]) -> Result<String, LabError> {
-        let words: Vec<&str> = ["--namespace", &self.namespace]
-            .iter()
-            .chain(words)
-            .copied()
-            .collect();
-        self.kubectl.run(&words, None)
+    fn in_namespace(&self, words: &[&str], input: Option<&Value>) -> Result<String, LabError> {
+        let within = ["--namespace", &self.namespace];
+        self.kubectl.run(&[&within, words].concat(), input)
     }
-
-    /// Notes where the image has the software of this machine; it must be the same.
-    fn link(
-        &mut self,
-        here: &BTreeMap<String, TargetVersion>,
-        there: &BTreeMap<String, TargetVersion>,
-    ) -> Result<(), LabError> {
-        for (name, local) in here {
-            let refused = |why: String| {
-                LabError::Cluster(format!(
-                    "{}: the image {} {why}: make it again with scripts/release --with {name}, from the same sources",
-                    self.kubectl.name(),
-                    self.options.image
-                ))
-            };
-            let Some(remote) = there.get(name) else {
-                return Err(refused(format!("has no {name}")));
-            };
-            // Programs of Tare are stripped in the image.
-            let is_own = Path::new(&local.path).parent() == self.options.tare.parent();
-            let is_same = is_own || local.sha256 == remote.sha256;
-            if local.version != remote.version || !is_same {
-                let text = format!(
-                    "has another {name} ({}, here {})",
-                    remote.version, local.version
-                );
-                return Err(refused(text));
-            }
-            let (here, there) = (Path::new(&local.path), Path::new(&remote.path));
-            self.links.extend(folder_link(here, there));
-        }
-        let own = Path::new(PROGRAMS).join(self.options.tare.file_name().unwrap_or_default());
-        self.links.extend(folder_link(&self.options.tare, &own));
-        Ok(())
-    }
-}
-
-/// Where the folder of a file is, if it is elsewhere.
-fn folder_link(here: &Path, there: &Path) -> Option<(PathBuf, PathBuf)> {
-    if here == there {
-        return None;
-    }
-    // A folder of software is linked itself.
-    let (here, there) = match here.is_dir() {
-        true => (here, there),
-        false => (here.parent()?, there.parent()?),
-    };
-    Some((here.to_owned(), there.to_owned()))
 }
 
 fn text_of(config: &impl Serialize) -> Result<String, LabError> {
@@ -326,7 +314,8 @@ impl PodProvider for Cluster {
         targets: &BTreeMap<String, TargetVersion>,
     ) -> Result<Option<EnvironmentRecord>, LabError> {
         let mut record = self.probe()?;
-        self.link(targets, &record.targets)?;
+        let there = (self.kubectl.name(), self.options.image.as_str());
+        self.links = software_links::find(targets, &record.targets, there, &self.options.tare)?;
         let nodes = self.node_records.clone();
         let mut cluster = record::cluster(&self.kubectl, &self.options, nodes)?;
         let software = self.mesh.as_ref().map(MeshOfCluster::software);
@@ -336,6 +325,7 @@ impl PodProvider for Cluster {
         record.fingerprint = cluster.id.clone();
         record.machine_id = Some(cluster.id.clone());
         record.cluster = Some(cluster);
+        record.checks.extend(self.image.check());
         Ok(Some(record))
     }
 
@@ -343,30 +333,53 @@ impl PodProvider for Cluster {
         &mut self,
         config: &RunKeeperConfig,
     ) -> Result<(SocketAddr, Dial), LabError> {
-        let config = RunKeeperConfig {
-            namespace: Some(OwnNamespace {
+        let namespace = match &self.made {
+            Some(_) => Some(OwnNamespace {
                 name: self.namespace.clone(),
                 api_server: self.api_server()?,
             }),
+            None => None,
+        };
+        let has_account = namespace.is_some();
+        let config = RunKeeperConfig {
+            namespace,
             ..config.clone()
         };
         let data = BTreeMap::from([(String::from("config"), text_of(&config)?)]);
+        let name = self.named(RUN_KEEPER);
         let pod = Pod {
-            name: RUN_KEEPER,
+            name: &name,
             arguments: &["keeper", "--run", CONFIG_FILE],
-            config: Some((RUN_KEEPER, "config")),
-            has_account: true,
+            config: Some((&name, "config")),
+            kind: PodKind::RunKeeper { has_account },
             ..self.pod()
         };
-        let secret = manifests::secret(&self.namespace, RUN_KEEPER, &data);
-        self.kubectl.create(&[secret, pod.manifest()])?;
-        let addresses = self.wait(&[RUN_KEEPER], SCHEDULE_LIMIT, running_address)?;
+        let words = ["create", "--filename=-", "--output=json"];
+        let made = self.in_namespace(&words, Some(&pod.manifest()))?;
+        if self.made.is_none() {
+            let made: Value = serde_json::from_str(&made).unwrap_or_default();
+            let uid = made["metadata"]["uid"].as_str().unwrap_or_default();
+            self.owner = Some((name.clone(), uid.to_owned()));
+        }
+        // The pod waits for its Secret.
+        let mut objects = vec![manifests::secret(&self.run, &name, &data)];
+        if !self.options.is_one_of_several {
+            objects.extend(manifests::policies(&self.run, self.mesh.is_some()));
+        }
+        self.make(&objects)?;
+        let pods = self.wait(&[&name], SCHEDULE_LIMIT, |pod| {
+            Some((running_address(pod)?, pod.clone()))
+        })?;
+        for (_, pod) in &pods {
+            self.image.note(pod)?;
+        }
+        let addresses = pods.into_iter().map(|(address, _)| address);
         let address = addresses.into_iter().next();
         let address = address.ok_or_else(|| LabError::Cluster(String::from("no address")))?;
         let dial = forward::dial(
             self.kubectl.clone(),
             self.namespace.clone(),
-            String::from(RUN_KEEPER),
+            name,
             config.port,
         );
         Ok((SocketAddr::from((address, config.port)), dial))
@@ -400,17 +413,17 @@ impl PodProvider for Cluster {
             None => BTreeMap::new(),
         };
         let first = self.count;
-        let secret = format!("keepers-{first}");
+        let secret = self.named(&format!("keepers-{first}"));
         let mut data = BTreeMap::new();
         for pod in pods {
             let mut config = pod.config.clone();
             config.links = self.links.clone().into_iter().collect();
-            let name = manifests::pod_name(&config.name, self.count);
+            let name = self.named(&manifests::pod_name(&config.name, self.count));
             self.count += 1;
             data.insert(name.clone(), text_of(&config)?);
             self.names.insert(config.name, name);
         }
-        let mut objects = vec![manifests::secret(&self.namespace, &secret, &data)];
+        let mut objects = vec![manifests::secret(&self.run, &secret, &data)];
         let named: Vec<(&str, &str)> = pods
             .iter()
             .map(|pod| {
@@ -430,7 +443,7 @@ impl PodProvider for Cluster {
                 name,
                 arguments: &["keeper", "--pod", CONFIG_FILE],
                 config: Some((&secret, name)),
-                redirects: request.purpose.redirects,
+                kind: PodKind::Keeper(request.purpose),
                 node: self.placed.get(of_topology(of_run)).map(String::as_str),
                 nodes,
                 cores,
@@ -439,7 +452,7 @@ impl PodProvider for Cluster {
             };
             pod.manifest()
         }));
-        self.kubectl.create(&objects)?;
+        self.make(&objects)?;
         let names: Vec<&str> = named.iter().map(|(_, name)| *name).collect();
         let was_placed = |(of_run, _): &(&str, &str)| self.placed.contains_key(of_topology(of_run));
         let limit = match named.iter().all(was_placed) {
@@ -453,6 +466,7 @@ impl PodProvider for Cluster {
         let mut addresses = BTreeMap::new();
         let mut nodes = Vec::new();
         for (((of_run, _), request), (pod, node, manifest)) in named.iter().zip(pods).zip(found) {
+            self.image.note(&manifest)?;
             if let Some(mesh) = &self.mesh {
                 mesh.check(request, &manifest)?;
             }
@@ -482,13 +496,13 @@ impl PodProvider for Cluster {
 
     fn exited(&mut self, pod: &str) -> Option<String> {
         let name = match pod {
-            "" => RUN_KEEPER,
-            pod => self.names.get(pod)?,
+            "" => self.named(RUN_KEEPER),
+            of_run => self.names.get(of_run)?.clone(),
         };
-        match self.watch.pod(name)? {
+        match self.watch.pod(&name)? {
             None => Some(String::from(DELETED)),
             // The run keeper's node may come back.
-            Some(pod) if name == RUN_KEEPER => problems::of_end(&pod),
+            Some(state) if pod.is_empty() => problems::of_end(&state),
             Some(pod) => problems::of_end(&pod)
                 .or_else(|| problems::of_restart(&pod))
                 .or_else(|| problems::of_node(&pod)),
@@ -533,17 +547,24 @@ impl PodProvider for Cluster {
             GONE_LIMIT,
         ];
         words.extend(&names);
-        match self.in_namespace(&words) {
+        match self.in_namespace(&words, None) {
             Ok(_) => Ok(()),
             // A node that is lost does not confirm the end of its pods.
-            Err(_) => self.in_namespace(&[&FORCE[..], &names].concat()).map(drop),
+            Err(_) => self
+                .in_namespace(&[&FORCE[..], &names].concat(), None)
+                .map(drop),
         }
     }
 }
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        self.made.delete_and_wait(&self.kubectl);
+        if let Some(made) = &self.made {
+            made.delete_and_wait(&self.kubectl);
+        } else if let Some((run_keeper, _)) = &self.owner {
+            // The cluster removes what this owns.
+            delete_run_keeper(&self.kubectl, &self.namespace, run_keeper);
+        }
     }
 }
 
@@ -572,16 +593,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_that_of_a_folder() {
-        let link = folder_link(Path::new("/a/envoy.d/envoy"), Path::new("/b/envoy.d/envoy"));
-        assert_eq!(
-            link,
-            Some((PathBuf::from("/a/envoy.d"), PathBuf::from("/b/envoy.d")))
-        );
-        assert_eq!(
-            folder_link(Path::new("/usr/sbin/nginx"), Path::new("/usr/sbin/nginx")),
-            None
-        );
+    fn a_pod_of_the_topology_is_named_without_its_test_bed() {
         assert_eq!(of_topology("b2-direct/server"), "server");
     }
 }

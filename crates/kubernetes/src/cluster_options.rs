@@ -10,6 +10,10 @@ use crate::installed::InstalledMesh;
 pub struct ClusterOptions {
     /// Context of the user's configuration; `None`: the current one.
     pub context: Option<String>,
+    /// Namespace that is there; `None`: one of the run's own.
+    pub namespace: Option<String>,
+    /// Whether pods of other clusters belong to the run.
+    pub is_one_of_several: bool,
     /// Image of every pod.
     pub image: String,
     /// This program.

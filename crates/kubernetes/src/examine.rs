@@ -20,7 +20,11 @@ pub struct KnownMesh {
 
 /// What a cluster offers: API server, rights, nodes, pods of others, namespaces that runs have left, meshes.
 #[must_use]
-pub fn examine(context: Option<String>, meshes: &[KnownMesh]) -> Vec<Check> {
+pub fn examine(
+    context: Option<String>,
+    namespace: Option<&str>,
+    meshes: &[KnownMesh],
+) -> Vec<Check> {
     let kubectl = Kubectl::new(context);
     let version = match kubectl.ask(&["get", "--raw", "/version"], None) {
         Ok(text) => {
@@ -39,7 +43,7 @@ pub fn examine(context: Option<String>, meshes: &[KnownMesh]) -> Vec<Check> {
         Grade::Ok,
         None,
     )];
-    checks.push(match rights::check(&kubectl, None) {
+    checks.push(match rights::check(&kubectl, namespace, None) {
         Ok(()) => check("rights", String::from("enough"), Grade::Ok, None),
         Err(error) => {
             let advice = Some(error.to_string());

@@ -6,8 +6,8 @@ use tare_lab::LabError;
 
 use crate::cluster::{KEEP, RUN_KEEPER};
 use crate::kubectl::Kubectl;
-use crate::manifests::{self, RUN};
-use crate::run_namespace::{self, IGNORE_ABSENT, RunNamespace};
+use crate::manifests::{self, ACCOUNT, ROLE, RUN};
+use crate::run_namespace::{self, GONE_LIMIT, IGNORE_ABSENT, RunNamespace};
 
 /// Age below which a namespace may still get its run keeper.
 const YOUNG_S: i64 = 300;
@@ -90,6 +90,33 @@ pub(crate) fn sweep(kubectl: &Kubectl, now_s: i64) -> Result<(), LabError> {
         }
     }
     Ok(())
+}
+
+/// Deletes run keepers of a namespace that have ended, and so what their runs have left there.
+pub(crate) fn sweep_within(kubectl: &Kubectl, namespace: &str) -> Result<(), LabError> {
+    let of_it = format!("--namespace={namespace}");
+    let selector = format!("--selector={ROLE}={ACCOUNT}");
+    let found = kubectl.json(&["get", "pods", &of_it, &selector, "--output=json"], None)?;
+    for pod in found["items"].as_array().into_iter().flatten() {
+        let metadata = &pod["metadata"];
+        let name = metadata["name"].as_str().unwrap_or_default();
+        let run = metadata["labels"][RUN].as_str().unwrap_or_default();
+        let is_of_run = !run.is_empty() && name == format!("{run}-{RUN_KEEPER}");
+        let has_ended = ["Succeeded", "Failed"]
+            .iter()
+            .any(|one| pod["status"]["phase"] == *one);
+        if is_of_run && has_ended {
+            delete_run_keeper(kubectl, namespace, name);
+        }
+    }
+    Ok(())
+}
+
+/// Deletes a run keeper with all that it owns. What cannot be deleted is left to the next run.
+pub(crate) fn delete_run_keeper(kubectl: &Kubectl, namespace: &str, name: &str) {
+    let of_it = format!("--namespace={namespace}");
+    let words = ["delete", "pod", name, &of_it, IGNORE_ABSENT, GONE_LIMIT];
+    let _ = kubectl.ask(&words, None);
 }
 
 fn namespaces(kubectl: &Kubectl) -> Result<Value, LabError> {

@@ -14,10 +14,12 @@ mod leftovers;
 mod manifests;
 mod mesh_of_cluster;
 mod nodes;
+mod pod_image;
 mod problems;
 mod record;
 mod rights;
 mod run_namespace;
+mod software_links;
 mod watch;
 
 pub use cluster::Cluster;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use tare_lab::remote::PodInMesh;
+use tare_lab::remote::{PodInMesh, PodPurpose};
 
 use crate::nodes::NodeSet;
 
@@ -11,6 +11,8 @@ use crate::nodes::NodeSet;
 pub(crate) const RUN: &str = "tare.dev/run";
 /// Label that says what has made it.
 pub(crate) const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+/// Label of a run keeper, with this value.
+pub(crate) const ROLE: &str = "tare.dev/role";
 /// Label of a pod in the mesh of the cluster, with the name of its Service.
 pub(crate) const POD: &str = "tare.dev/pod";
 /// Label that keeps Istio from injecting pods of a namespace.
@@ -29,6 +31,20 @@ pub(crate) const ACCOUNT: &str = "run-keeper";
 pub(crate) const CONTAINER: &str = "tare";
 /// Memory of a pod with exclusive cores.
 const LOAD_MEMORY: &str = "2Gi";
+/// Most memory of any other pod: a leak in what is measured must not take the node.
+const MEMORY_MAX: &str = "4Gi";
+/// User of pods in which nothing but Tare runs: that of the image.
+const USER: u32 = 1000;
+/// Capabilities of a keeper for the users of what is measured: to start, signal and read it, and to take all of these from it. The Pod
+/// Security Standard `baseline` allows them.
+const OF_USERS: [&str; 6] = [
+    "CHOWN",
+    "DAC_OVERRIDE",
+    "KILL",
+    "SETGID",
+    "SETPCAP",
+    "SETUID",
+];
 /// Longest name of a label's value, and of a pod.
 const NAME_MAX: usize = 63;
 
@@ -83,14 +99,68 @@ pub(crate) fn account(run: &str) -> Vec<Value> {
     ]
 }
 
+/// Who may connect to whom: pods of the run to each other and, from these, with the mesh of the cluster, to its control plane. The kubelet
+/// forwards ports whatever is said here. The run keeper alone may call the API server, of which every cluster has its own address.
+pub(crate) fn policies(run: &str, is_in_mesh: bool) -> Vec<Value> {
+    let of_run = json!({"podSelector": {"matchLabels": {RUN: run}}});
+    let mut to = vec![of_run.clone()];
+    if is_in_mesh {
+        to.push(json!({"namespaceSelector": {}}));
+    }
+    let policy = |name: &str, spec: Value| {
+        json!({
+            "apiVersion": "networking.k8s.io/v1",
+            "kind": "NetworkPolicy",
+            "metadata": {"name": format!("{run}-{name}"), "labels": {RUN: run, MANAGED_BY: "tare"}},
+            "spec": spec,
+        })
+    };
+    vec![
+        policy(
+            "pods",
+            json!({
+                "podSelector": {"matchLabels": {RUN: run}},
+                "policyTypes": ["Ingress", "Egress"],
+                "ingress": [{"from": [of_run]}],
+                "egress": [{"to": to}],
+            }),
+        ),
+        policy(
+            ACCOUNT,
+            json!({
+                "podSelector": {"matchLabels": {RUN: run, ROLE: ACCOUNT}},
+                "policyTypes": ["Egress"],
+                "egress": [{}],
+            }),
+        ),
+    ]
+}
+
 /// Configurations of pods: a key for each.
 pub(crate) fn secret(run: &str, name: &str, data: &BTreeMap<String, String>) -> Value {
     json!({
         "apiVersion": "v1",
         "kind": "Secret",
-        "metadata": {"name": name, "namespace": run, "labels": {RUN: run}},
+        "metadata": {"name": name, "labels": {RUN: run}},
         "stringData": data,
     })
+}
+
+/// Makes an object go with the run keeper's pod.
+pub(crate) fn own(object: &mut Value, (name, uid): (&str, &str)) {
+    object["metadata"]["ownerReferences"] =
+        json!([{"apiVersion": "v1", "kind": "Pod", "name": name, "uid": uid}]);
+}
+
+/// What a pod is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PodKind {
+    /// With an account that may delete the run's namespace, or none.
+    RunKeeper { has_account: bool },
+    /// It describes its node and the image.
+    Probe,
+    /// Of the topology.
+    Keeper(PodPurpose),
 }
 
 /// A pod of the run.
@@ -101,9 +171,7 @@ pub(crate) struct Pod<'a> {
     pub arguments: &'a [&'a str],
     /// Secret and key of its configuration.
     pub config: Option<(&'a str, &'a str)>,
-    pub has_account: bool,
-    /// Whether its traffic is redirected.
-    pub redirects: bool,
+    pub kind: PodKind,
     /// Node; `None`: wherever there is room, spread over the nodes.
     pub node: Option<&'a str>,
     /// Nodes that are for it.
@@ -146,7 +214,8 @@ pub(crate) fn service(run: &str, pod: &PodInMesh) -> Option<Value> {
 impl Pod<'_> {
     fn resources(&self) -> Value {
         let Some(cores) = self.cores else {
-            return json!({"requests": {"cpu": "100m", "memory": "128Mi"}});
+            // A limit of CPU would throttle what is measured.
+            return json!({"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": MEMORY_MAX}});
         };
         // The quality of service Guaranteed with whole cores: the CPU manager's static policy makes these exclusive.
         let all = json!({"cpu": cores.to_string(), "memory": LOAD_MEMORY});
@@ -162,32 +231,45 @@ impl Pod<'_> {
             "terminationMessagePolicy": "FallbackToLogsOnError",
             "resources": self.resources(),
             "securityContext": {
-                // The image's own may be another: it writes `/etc/hosts` and the folders of this machine.
-                "runAsUser": 0,
                 "allowPrivilegeEscalation": false,
                 "capabilities": {"drop": ["ALL"]},
                 "seccompProfile": {"type": "RuntimeDefault"},
             },
             "volumeMounts": [{"name": "files", "mountPath": "/tmp"}],
         });
-        if self.redirects {
-            // For the rules; for the group of a sidecar; to take both from what is started.
-            container["securityContext"]["capabilities"]["add"] =
-                json!(["NET_ADMIN", "SETGID", "SETPCAP"]);
+        let context = &mut container["securityContext"];
+        if let PodKind::Keeper(purpose) = self.kind {
+            // It writes `/etc/hosts` and the folders of the conductor's machine, and starts what is measured as others.
+            context["runAsUser"] = json!(0);
+            let mut added: Vec<&str> = Vec::new();
+            if purpose.has_parts {
+                added.extend(OF_USERS);
+            }
+            if purpose.redirects {
+                added.push("NET_ADMIN");
+            }
+            if !added.is_empty() {
+                context["capabilities"]["add"] = json!(added);
+            }
+        } else {
+            context["runAsUser"] = json!(USER);
+            context["runAsNonRoot"] = json!(true);
         }
         let mut volumes = vec![json!({"name": "files", "emptyDir": {}})];
         if let Some((secret, key)) = self.config {
+            // For the keeper alone.
             let items = json!([{"key": key, "path": "config.json"}]);
-            volumes
-                .push(json!({"name": "config", "secret": {"secretName": secret, "items": items}}));
+            let source = json!({"secretName": secret, "items": items, "defaultMode": 0o400});
+            volumes.push(json!({"name": "config", "secret": source}));
             if let Some(mounts) = container["volumeMounts"].as_array_mut() {
                 mounts
                     .push(json!({"name": "config", "mountPath": CONFIG_FOLDER, "readOnly": true}));
             }
         }
+        let has_account = self.kind == PodKind::RunKeeper { has_account: true };
         let mut spec = json!({
             "restartPolicy": "Never",
-            "automountServiceAccountToken": self.has_account,
+            "automountServiceAccountToken": has_account,
             "enableServiceLinks": false,
             // Orphans of what the keeper starts are reaped by the pod's first process.
             "shareProcessNamespace": true,
@@ -196,9 +278,15 @@ impl Pod<'_> {
             "volumes": volumes,
         });
         let mut tolerations = self.nodes.tolerations.clone();
-        if self.has_account {
+        if has_account {
             spec["serviceAccountName"] = json!(ACCOUNT);
-        } else {
+        }
+        let is_run_keeper = matches!(self.kind, PodKind::RunKeeper { .. });
+        if !matches!(self.kind, PodKind::Keeper(_)) {
+            // Files of its volumes are for its user.
+            spec["securityContext"] = json!({"fsGroup": USER});
+        }
+        if !is_run_keeper {
             // Who measures must know at once that a node is lost. The run keeper waits: the default is five minutes.
             tolerations.extend(["unreachable", "not-ready"].map(|why| {
                 json!({"key": format!("node.kubernetes.io/{why}"), "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 0})
@@ -245,6 +333,9 @@ impl Pod<'_> {
         }
         let mut labels = json!({RUN: self.run, MANAGED_BY: "tare", INJECT: "false"});
         let mut annotations = json!({"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"});
+        if is_run_keeper {
+            labels[ROLE] = json!(ACCOUNT);
+        }
         if self.in_mesh.is_none_or(|pod| pod.proxy.is_none()) {
             // Older versions of Istio read the annotation alone.
             annotations[INJECT] = json!("false");
@@ -266,7 +357,7 @@ impl Pod<'_> {
         json!({
             "apiVersion": "v1",
             "kind": "Pod",
-            "metadata": {"name": self.name, "namespace": self.run, "labels": labels, "annotations": annotations},
+            "metadata": {"name": self.name, "labels": labels, "annotations": annotations},
             "spec": spec,
         })
     }
@@ -311,6 +402,13 @@ mod tests {
         without_labels: BTreeMap::new(),
     };
 
+    const LOAD: PodPurpose = PodPurpose {
+        redirects: false,
+        is_of_agents: true,
+        has_parts: false,
+    };
+    const RUN_KEEPER: PodKind = PodKind::RunKeeper { has_account: true };
+
     fn pod<'a>() -> Pod<'a> {
         Pod {
             run: "tare-1",
@@ -318,8 +416,7 @@ mod tests {
             image: "tare:1",
             arguments: &["keeper"],
             config: Some(("keepers", "a")),
-            has_account: false,
-            redirects: false,
+            kind: PodKind::Keeper(LOAD),
             node: None,
             nodes: ANY,
             cores: None,
@@ -399,7 +496,8 @@ mod tests {
             let pod = Pod { cores, ..pod() };
             pod.manifest()["spec"]["containers"][0]["resources"].clone()
         };
-        assert!(resources(None)["limits"].is_null());
+        // A limit of CPU would throttle what is measured.
+        assert_eq!(resources(None)["limits"], json!({"memory": "4Gi"}));
         let own = resources(Some(2));
         assert_eq!(own["requests"]["cpu"], "2");
         assert_eq!(own["requests"], own["limits"]);
@@ -412,11 +510,16 @@ mod tests {
             container["securityContext"]["capabilities"].clone()
         };
         assert_eq!(capabilities(&pod()), json!({"drop": ["ALL"]}));
-        let redirects = capabilities(&Pod {
-            redirects: true,
-            ..pod()
-        });
-        assert_eq!(redirects["add"], json!(["NET_ADMIN", "SETGID", "SETPCAP"]));
+        let of_parts = |redirects| {
+            let kind = PodKind::Keeper(PodPurpose {
+                redirects,
+                is_of_agents: false,
+                has_parts: true,
+            });
+            capabilities(&Pod { kind, ..pod() })["add"].clone()
+        };
+        assert_eq!(of_parts(false), json!(OF_USERS));
+        assert_eq!(of_parts(true)[6], "NET_ADMIN");
         let label = |redirects| {
             namespace("tare-1", 7, redirects, false)["metadata"]["labels"]["pod-security.kubernetes.io/enforce"].clone()
         };
@@ -427,12 +530,42 @@ mod tests {
     }
 
     #[test]
+    fn where_nothing_is_measured_nobody_is_root_and_no_other_user_reads_a_configuration() {
+        let of = |kind| Pod { kind, ..pod() }.manifest()["spec"].clone();
+        for kind in [RUN_KEEPER, PodKind::Probe] {
+            let spec = of(kind);
+            let context = &spec["containers"][0]["securityContext"];
+            assert_eq!(
+                (&context["runAsNonRoot"], &context["runAsUser"]),
+                (&json!(true), &json!(1000))
+            );
+            assert_eq!(spec["securityContext"]["fsGroup"], 1000);
+        }
+        let spec = of(PodKind::Keeper(LOAD));
+        assert_eq!(spec["containers"][0]["securityContext"]["runAsUser"], 0);
+        assert_eq!(spec["volumes"][1]["secret"]["defaultMode"], 0o400);
+    }
+
+    #[test]
+    fn only_pods_of_the_run_may_connect_to_each_other() {
+        let golden = include_str!("../tests/golden/policies.json");
+        let mut all = policies("tare-1", false);
+        assert_eq!(serde_json::from_str::<Vec<Value>>(golden).unwrap(), all);
+        all = policies("tare-1", true);
+        assert_eq!(
+            all[0]["spec"]["egress"][0]["to"][1],
+            json!({"namespaceSelector": {}})
+        );
+        assert!(all[0]["spec"]["ingress"][0]["from"][1].is_null());
+    }
+
+    #[test]
     fn who_measures_does_not_wait_for_a_lost_node_but_the_run_keeper_does() {
         let tolerations = |pod: Pod<'_>| pod.manifest()["spec"]["tolerations"].clone();
         assert_eq!(tolerations(pod())[0]["tolerationSeconds"], 0);
         assert!(
             tolerations(Pod {
-                has_account: true,
+                kind: RUN_KEEPER,
                 ..pod()
             })
             .is_null()
@@ -441,14 +574,8 @@ mod tests {
 
     #[test]
     fn a_pod_has_no_right_and_no_token_but_the_run_keeper() {
-        let with = |has_account| {
-            Pod {
-                has_account,
-                ..pod()
-            }
-            .manifest()
-        };
-        let plain = with(false);
+        let with = |kind| Pod { kind, ..pod() }.manifest();
+        let plain = with(PodKind::Keeper(LOAD));
         assert_eq!(plain["spec"]["automountServiceAccountToken"], false);
         assert_eq!(plain["spec"]["serviceAccountName"], Value::Null);
         let container = &plain["spec"]["containers"][0];
@@ -460,7 +587,9 @@ mod tests {
             plain["spec"]["volumes"][1]["secret"]["items"][0]["key"],
             "a"
         );
-        assert_eq!(with(true)["spec"]["serviceAccountName"], ACCOUNT);
+        assert_eq!(with(RUN_KEEPER)["spec"]["serviceAccountName"], ACCOUNT);
+        let shared = with(PodKind::RunKeeper { has_account: false });
+        assert_eq!(shared["spec"]["automountServiceAccountToken"], false);
         let role = &account("tare-1")[1];
         assert_eq!(role["rules"][0]["resourceNames"], json!(["tare-1"]));
     }

@@ -160,6 +160,8 @@ mod tests {
             |pool: Option<&str>| pool.map(|pool| BTreeMap::from([("pool".into(), pool.into())]));
         ClusterOptions {
             context: None,
+            namespace: None,
+            is_one_of_several: false,
             image: String::new(),
             tare: "tare".into(),
             redirects: false,

@@ -6,37 +6,51 @@ use tare_lab::LabError;
 use crate::installed::InstalledMesh;
 use crate::kubectl::Kubectl;
 
-/// Group, resource (with its subresource), verb: what a run does.
-const NEEDED: [(&str, &str, &str); 18] = [
+/// Group, resource (with its subresource), verb: what a run does in its namespace.
+const IN_NAMESPACE: [(&str, &str, &str); 9] = [
+    ("", "pods", "create"),
+    ("", "pods", "get"),
+    ("", "pods", "list"),
+    ("", "pods", "watch"),
+    ("", "pods", "delete"),
+    ("", "pods/log", "get"),
+    ("", "pods/portforward", "create"),
+    ("", "secrets", "create"),
+    ("networking.k8s.io", "networkpolicies", "create"),
+];
+/// What it does in none.
+const OF_CLUSTER: [(&str, &str, &str); 1] = [("", "nodes", "list")];
+/// What it does besides for a namespace of its own.
+const FOR_OWN: [(&str, &str, &str); 9] = [
     ("", "namespaces", "create"),
     ("", "namespaces", "get"),
     ("", "namespaces", "list"),
     ("", "namespaces", "watch"),
     ("", "namespaces", "delete"),
-    ("", "nodes", "list"),
-    ("", "pods", "create"),
-    ("", "pods", "list"),
-    ("", "pods", "watch"),
-    ("", "pods", "delete"),
-    ("", "pods", "get"),
-    ("", "pods/log", "get"),
-    ("", "pods/portforward", "create"),
     ("", "services", "get"),
-    ("", "secrets", "create"),
     ("", "serviceaccounts", "create"),
     ("rbac.authorization.k8s.io", "roles", "create"),
     ("rbac.authorization.k8s.io", "rolebindings", "create"),
 ];
 
 /// Asks the API server for each, and for those that a mesh needs; an error names those that are missing.
-pub(crate) fn check(kubectl: &Kubectl, mesh: Option<&InstalledMesh>) -> Result<(), LabError> {
+pub(crate) fn check(
+    kubectl: &Kubectl,
+    namespace: Option<&str>,
+    mesh: Option<&InstalledMesh>,
+) -> Result<(), LabError> {
     let further = mesh.map(InstalledMesh::rights).unwrap_or_default();
-    ask(kubectl, NEEDED.into_iter().chain(words(&further)))
+    let own = match namespace {
+        Some(_) => &[][..],
+        None => &FOR_OWN,
+    };
+    let rights = OF_CLUSTER.iter().chain(&IN_NAMESPACE).chain(own).copied();
+    ask(kubectl, namespace, rights.chain(words(&further)))
 }
 
 /// The same for those that a mesh needs alone.
 pub(crate) fn check_of_mesh(kubectl: &Kubectl, mesh: &InstalledMesh) -> Result<(), LabError> {
-    ask(kubectl, words(&mesh.rights()))
+    ask(kubectl, None, words(&mesh.rights()))
 }
 
 fn words(rights: &[(String, String, String)]) -> impl Iterator<Item = (&str, &str, &str)> {
@@ -46,12 +60,13 @@ fn words(rights: &[(String, String, String)]) -> impl Iterator<Item = (&str, &st
 
 fn ask<'a>(
     kubectl: &Kubectl,
+    namespace: Option<&str>,
     rights: impl Iterator<Item = (&'a str, &'a str, &'a str)>,
 ) -> Result<(), LabError> {
     let reviews = rights.map(|(group, resource, verb)| {
         let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
         json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": {"resourceAttributes":
-            {"group": group, "resource": resource, "subresource": subresource, "verb": verb}}})
+            {"group": group, "resource": resource, "subresource": subresource, "verb": verb, "namespace": namespace}}})
     });
     let reviews: Vec<Value> = reviews.collect();
     let list = json!({"apiVersion": "v1", "kind": "List", "items": reviews});
@@ -91,31 +106,61 @@ fn missing(answers: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
-    #[test]
-    fn the_role_in_the_documents_has_all_that_is_needed() {
-        let role = include_str!("../../../docs/kubernetes/rbac.yaml");
+    /// Rules of a role of the page, as group, resource and verb.
+    fn rules(file: &str, role: &str) -> BTreeSet<(String, String, String)> {
         let within = |line: &str, key: &str| {
             let rest = line.split(&format!("{key}: [")).nth(1).unwrap_or("");
             let list = rest.split(']').next().unwrap_or("");
-            list.split(", ")
-                .map(|word| word.trim_matches('"').to_owned())
-                .collect::<Vec<_>>()
+            let words = list
+                .split(", ")
+                .map(|word| word.trim_matches('"').to_owned());
+            words.collect::<Vec<_>>()
         };
-        for (group, resource, verb) in NEEDED {
-            let has = |line: &str| {
-                let pairs = [
-                    ("apiGroups", group),
-                    ("resources", resource),
-                    ("verbs", verb),
-                ];
-                pairs
-                    .iter()
-                    .all(|(key, word)| within(line, key).iter().any(|one| one == word))
-            };
-            assert!(role.lines().any(has), "{verb} {resource}");
+        let of_role = |part: &&str| part.contains(&format!("metadata: {{name: {role}"));
+        let part = file.split("\n---\n").find(of_role).unwrap();
+        let lines = part.lines().filter(|line| line.contains("apiGroups: ["));
+        let mut all = BTreeSet::new();
+        for line in lines {
+            for group in within(line, "apiGroups") {
+                for resource in within(line, "resources") {
+                    for verb in within(line, "verbs") {
+                        all.insert((group.clone(), resource.clone(), verb));
+                    }
+                }
+            }
         }
+        all
+    }
+
+    fn texts(rights: &[&[(&str, &str, &str)]]) -> BTreeSet<(String, String, String)> {
+        let all = rights.iter().copied().flatten();
+        all.map(|(group, resource, verb)| {
+            (group.to_string(), resource.to_string(), verb.to_string())
+        })
+        .collect()
+    }
+
+    #[test]
+    fn the_roles_in_the_documents_have_what_is_used_and_nothing_else() {
+        // Read by hand, when something is wrong; asked for over WebSocket; the UID of `kube-system`.
+        let beside = [
+            ("", "events", "get"),
+            ("", "events", "list"),
+            ("", "pods/portforward", "get"),
+        ];
+        let one = include_str!("../../../docs/kubernetes/namespace.yaml");
+        assert_eq!(rules(one, "tare"), texts(&[&IN_NAMESPACE, &beside]));
+        let nodes = [("", "namespaces", "get")];
+        assert_eq!(rules(one, "tare-nodes"), texts(&[&OF_CLUSTER, &nodes]));
+        let own = include_str!("../../../docs/kubernetes/rbac.yaml");
+        assert_eq!(
+            rules(own, "tare"),
+            texts(&[&IN_NAMESPACE, &OF_CLUSTER, &FOR_OWN, &beside])
+        );
     }
 
     #[test]

@@ -11,6 +11,7 @@ use tare_lab::LabError;
 
 use crate::companion::Companion;
 use crate::kubectl::Kubectl;
+use crate::manifests::RUN;
 
 /// Pause before a watch that has ended is started again.
 const RETRY: Duration = Duration::from_millis(500);
@@ -58,12 +59,13 @@ struct State {
 }
 
 impl Watch {
-    pub(crate) fn start(kubectl: Kubectl, namespace: &str) -> Result<Watch, LabError> {
+    pub(crate) fn start(kubectl: Kubectl, namespace: &str, run: &str) -> Result<Watch, LabError> {
         let shared = Arc::new(Shared::default());
         let (watched, namespace) = (Arc::clone(&shared), namespace.to_owned());
+        let selector = format!("--selector={RUN}={run}");
         std::thread::Builder::new()
             .name(String::from("watch"))
-            .spawn(move || run(&kubectl, &namespace, &watched))
+            .spawn(move || follow(&kubectl, (&namespace, &selector), &watched))
             .map_err(LabError::io("watch pods"))?;
         Ok(Watch { shared })
     }
@@ -116,12 +118,13 @@ impl Shared {
     }
 }
 
-fn run(kubectl: &Kubectl, namespace: &str, shared: &Shared) {
+fn follow(kubectl: &Kubectl, (namespace, selector): (&str, &str), shared: &Shared) {
     let words = [
         "--namespace",
         namespace,
         "get",
         "pods",
+        selector,
         "--watch",
         "--output-watch-events",
         "--output=json",

@@ -11,7 +11,7 @@ use tare_lab::{calibrate, doctor};
 use tare_record::record::{Check, EnvironmentRecord, Grade, TargetVersion};
 
 use crate::commands::has_kafka;
-use crate::commands::plan::library;
+use crate::commands::plan::{library, namespace};
 use crate::commands::run::as_installed;
 use crate::exit::{Exit, bad_input};
 use crate::screen::{print, print_json};
@@ -33,6 +33,9 @@ pub struct Args {
     /// Also check a Kubernetes cluster: that of this context of kubectl's configuration, or of the current one.
     #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "")]
     context: Option<String>,
+    /// With --context: for runs in this namespace (`tare run --namespace`).
+    #[arg(long, value_name = "NAME", requires = "context", value_parser = namespace)]
+    namespace: Option<String>,
     /// Print machine and checks as JSON, in the format of `environment.json`.
     #[arg(long)]
     json: bool,
@@ -56,7 +59,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if let Some(context) = args.context {
         let named = Some(context).filter(|name| !name.is_empty());
         let meshes = known_meshes(&args.targets)?;
-        let checks = tare_kubernetes::examine(named, &meshes);
+        let checks = tare_kubernetes::examine(named, args.namespace.as_deref(), &meshes);
         record.checks.extend(checks);
     }
     if args.json {

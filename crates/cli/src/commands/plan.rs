@@ -17,7 +17,7 @@ use tare_experiment::estimate::{StartupTimes, estimate};
 use tare_record::plan::{Capacity, Plan};
 use tare_record::secrets::redacted;
 
-pub use environment_args::{EnvironmentArgs, EnvironmentKind};
+pub use environment_args::{EnvironmentArgs, EnvironmentKind, namespace};
 pub use experiment_args::{
     ExperimentArgs, WithVersions, addressings, library, own_path, own_program,
 };

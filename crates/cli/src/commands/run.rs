@@ -246,6 +246,8 @@ pub(super) fn environment(
             for (context, _) in &contexts {
                 providers.push(Box::new(Cluster::start(ClusterOptions {
                     context: context.clone(),
+                    namespace: place.namespace.clone(),
+                    is_one_of_several: contexts.len() > 1,
                     image: place.image.clone(),
                     tare: tare.clone(),
                     redirects: plan.redirects(),

@@ -52,8 +52,14 @@ impl Fake {
     }
 
     fn start(&self) -> Result<Cluster, LabError> {
+        self.start_in(None)
+    }
+
+    fn start_in(&self, namespace: Option<&str>) -> Result<Cluster, LabError> {
         let options = ClusterOptions {
             context: None,
+            namespace: namespace.map(str::to_owned),
+            is_one_of_several: false,
             image: String::from("tare:1"),
             tare: PathBuf::from("/usr/bin/tare"),
             redirects: false,
@@ -188,4 +194,30 @@ fn a_namespace_that_was_there_before_the_run_is_not_deleted_by_it() {
     let error = fake.start().err().unwrap().to_string();
     assert!(error.contains("AlreadyExists"), "{error}");
     assert_eq!(fake.deleted(), [""; 0]);
+}
+
+#[test]
+fn in_a_namespace_of_others_only_what_runs_have_left_there_is_removed() {
+    let fake = Fake::with(&[dead("tare-0a")]);
+    let pod = |name: &str, run: &str, phase: &str| json!({"metadata": {"name": name, "labels": {RUN: run, ROLE: ACCOUNT}}, "status": {"phase": phase}});
+    let pods = [
+        pod("tare-0a-run-keeper", "tare-0a", "Succeeded"),
+        pod("tare-0b-run-keeper", "tare-0b", "Running"),
+        pod("payments", "tare-0c", "Succeeded"),
+        pod("-run-keeper", "", "Failed"),
+    ];
+    fs::write(fake.at("pods"), json!({"items": pods}).to_string()).unwrap();
+    drop(fake.start_in(Some("bench")).unwrap());
+    assert_eq!(
+        fake.deleted(),
+        ["delete pod tare-0a-run-keeper --namespace=bench --ignore-not-found --timeout=30s "]
+    );
+    let asked = fs::read_to_string(fake.at("asked")).unwrap();
+    assert!(!asked.contains(r#""kind":"Namespace""#), "{asked}");
+    // Rights are asked for there, and none over namespaces.
+    assert!(
+        asked.contains(r#""verb":"watch","namespace":"bench"}"#),
+        "{asked}"
+    );
+    assert!(!asked.contains(r#""resource":"namespaces""#), "{asked}");
 }

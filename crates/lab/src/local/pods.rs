@@ -250,11 +250,13 @@ impl Network {
                 let within = topology.instances.iter().filter(|one| one.pod == pod.name);
                 let agents = within.clone().filter_map(|one| plan.agents.get(&one.name));
                 let is_of_agents = within.clone().any(|one| one.role == InstanceRole::Agent);
+                let has_parts = within.clone().any(|one| one.role != InstanceRole::Agent);
                 for number in 1..=agents.max().copied().unwrap_or(1).max(1) {
                     let name = of_number(&pod.name, number);
                     let purpose = PodPurpose {
                         redirects: redirected.contains(&pod.name),
                         is_of_agents,
+                        has_parts,
                     };
                     // A pod of a further agent has no sidecar.
                     let in_mesh = mesh_pods.pods.get(&name).cloned();

@@ -47,6 +47,8 @@ pub struct PodPurpose {
     pub redirects: bool,
     /// Whether load is generated in it.
     pub is_of_agents: bool,
+    /// Whether anything is measured in it: load is not.
+    pub has_parts: bool,
 }
 
 /// What a pod is in the mesh that its cluster has.

@@ -19,6 +19,9 @@ pub struct EnvironmentArgs {
     /// Cluster of a site of the experiment, by its context; for each site. Pods of all clusters must reach each other by their addresses.
     #[arg(long = "site", value_name = "SITE=CONTEXT", value_parser = site_context, conflicts_with = "context")]
     pub site_contexts: Vec<SiteContext>,
+    /// Namespace of a cluster that is there, for the pods [default: one of the run's own, which needs rights over all].
+    #[arg(long, value_name = "NAME", value_parser = namespace)]
+    pub namespace: Option<String>,
     /// Image of pods of a cluster, made by scripts/release.
     #[arg(long, value_name = "NAME:TAG", default_value = concat!("tare:", env!("CARGO_PKG_VERSION")))]
     pub image: String,
@@ -79,6 +82,18 @@ fn site_context(word: &str) -> Result<SiteContext, String> {
             context: context.to_owned(),
         }),
         _ => Err(String::from("write SITE=CONTEXT, such as far=lab-us")),
+    }
+}
+
+/// Parses the name of a namespace.
+pub fn namespace(word: &str) -> Result<String, String> {
+    let is_known = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let is_name = !word.is_empty() && word.len() <= 63 && word.chars().all(is_known);
+    match is_name && !word.starts_with('-') && !word.ends_with('-') {
+        true => Ok(word.to_owned()),
+        false => Err(String::from(
+            "a namespace has at most 63 small letters, digits and `-`, such as tare",
+        )),
     }
 }
 
@@ -157,12 +172,18 @@ impl EnvironmentArgs {
                 "--mesh installed is for one cluster, and the sites have several contexts: leave one of both out",
             ));
         }
+        if self.mesh == ControlPlane::Installed && self.namespace.is_some() {
+            return Err(bad_input(
+                "--mesh installed makes Services and objects of the mesh, which need a namespace of the run's own: leave --namespace out",
+            ));
+        }
         if self.environment == EnvironmentKind::Kubernetes {
             return Ok(());
         }
         let of_clusters = [
             ("--mesh installed", self.mesh == ControlPlane::Installed),
             ("--context", self.context.is_some()),
+            ("--namespace", self.namespace.is_some()),
             (
                 "--site",
                 !self.site_contexts.is_empty() && self.environment == EnvironmentKind::Local,
@@ -186,6 +207,8 @@ impl EnvironmentArgs {
         }
         let mut all = vec![String::from("--environment kubernetes")];
         all.extend(self.context.iter().map(|name| format!("--context {name}")));
+        let namespace = self.namespace.iter();
+        all.extend(namespace.map(|name| format!("--namespace {name}")));
         let sites = self.site_contexts.iter();
         all.extend(sites.map(|one| format!("--site {}={}", one.site, one.context)));
         all.push(format!("--image {}", self.image));
@@ -204,6 +227,14 @@ impl EnvironmentArgs {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_namespace_is_a_name_and_no_option() {
+        assert_eq!(namespace("tare-1"), Ok(String::from("tare-1")));
+        for wrong in ["", "-n", "a-", "A", "a b", "a/b", &"x".repeat(64)] {
+            assert!(namespace(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn labels_of_nodes_are_read_and_named_again() {
