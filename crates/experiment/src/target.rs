@@ -341,13 +341,18 @@ pub enum Capability {
     Setgid,
     /// Takes capabilities from what it starts.
     Setpcap,
-    /// Changes its user.
+    /// Changes its user. This and the following are of keepers alone, and in no file: with them a target could read
+    /// what its keeper is told.
+    #[schemars(skip)]
     Setuid,
     /// Gives files to other users.
+    #[schemars(skip)]
     Chown,
     /// Reads and writes the files of all users.
+    #[schemars(skip)]
     DacOverride,
     /// Signals processes of other users.
+    #[schemars(skip)]
     Kill,
 }
 

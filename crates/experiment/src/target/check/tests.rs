@@ -54,6 +54,17 @@ fn a_target_that_carries_traffic_has_protocols_and_a_control_plane_needs_none() 
 }
 
 #[test]
+fn a_target_has_no_capability_of_keepers() {
+    let start = "start: [\"{{ bin }}\"]";
+    for capability in ["SETUID", "CHOWN", "DAC_OVERRIDE", "KILL"] {
+        let said = complaint(start, &format!("{start}\ncapabilities: [{capability}]"));
+        assert!(said.contains("unknown word"), "{said}");
+    }
+    let allowed = format!("{start}\ncapabilities: [NET_BIND_SERVICE, SETGID]");
+    read(&GOOD.replace(start, &allowed)).unwrap();
+}
+
+#[test]
 fn an_unknown_role_is_told_with_the_nearest_one() {
     let said = complaint("[sidecar]", "[sidecart]");
     assert!(said.starts_with("t/target.yaml:7:"), "{said}");
