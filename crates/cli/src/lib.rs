@@ -62,10 +62,11 @@ pub fn command(own: &[OwnCommand]) -> clap::Command {
         let Some(own) = own.iter().find(|own| own.name == stub.get_name()) else {
             return stub;
         };
-        let bare = clap::Command::new(own.name);
-        let about = stub.get_about().cloned();
-        (own.declare)(bare.about(about.unwrap_or_default()))
+        let about = stub.get_about().cloned().unwrap_or_default();
+        (own.declare)(clap::Command::new(own.name)).about(about)
     });
+    // Both programs are `tare` to users.
+    let command = command.bin_name("tare");
     hints::with_hints(examples::with_examples(command))
 }
 
@@ -76,7 +77,13 @@ pub fn run(own: &[OwnCommand]) -> ExitCode {
     let command = command(own).color(colour::of_words(words()));
     let matches = match command.try_get_matches() {
         Ok(matches) => matches,
-        Err(error) => return exit::report_usage(&error, JsonOutput::of_words(words())),
+        Err(error) => {
+            let json = JsonOutput::of_words(words());
+            return match commands::help_elsewhere(words()) {
+                Ok(()) => exit::report_usage(&error, json),
+                Err(error) => exit::report(&error, json),
+            };
+        }
     };
     let json = JsonOutput::of_matches(&matches);
     if let Some((name, matches)) = matches.subcommand()

@@ -65,6 +65,18 @@ fn every_example_in_the_help_is_a_command_that_is_understood() {
 }
 
 #[test]
+fn a_command_of_this_program_is_described_as_tare_lists_it() {
+    let (whole, listed) = (command(), tare_cli::command(&[]));
+    for own in crate::OWN {
+        let about = |command: &Command| {
+            let found = command.find_subcommand(own.name).unwrap();
+            found.get_about().unwrap().to_string()
+        };
+        assert_eq!(about(&whole), about(&listed));
+    }
+}
+
+#[test]
 fn no_example_is_of_a_command_that_does_not_exist() {
     let found = all_shown();
     let of = examples().into_keys();

@@ -4,6 +4,17 @@
 use std::process::Command;
 
 #[test]
+fn its_help_names_the_command_that_users_type() {
+    let tare = std::path::Path::new(env!("CARGO_BIN_EXE_tare-with-kafka")).with_file_name("tare");
+    for words in [["kafka", "--help"], ["help", "kafka"]] {
+        let output = Command::new(&tare).args(words).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(said.contains("Usage: tare kafka"), "{said}");
+        assert!(said.contains("  topics "), "{said}");
+    }
+}
+
+#[test]
 fn it_goes_on_for_a_tare_of_its_version_only() {
     let started_by = |version: &str| {
         let mut program = Command::new(env!("CARGO_BIN_EXE_tare-with-kafka"));

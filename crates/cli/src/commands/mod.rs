@@ -94,6 +94,9 @@ pub enum Command {
     Link(internal::LinkArgs),
 }
 
+/// Commands with the arguments [`Elsewhere`].
+const ELSEWHERE: [&str; 3] = ["kafka", "completions", "man"];
+
 /// Arguments of a command that is in another program.
 #[derive(Debug, clap::Args)]
 pub struct Elsewhere {
@@ -146,6 +149,16 @@ fn replace_by(name: &str, options: &impl Serialize) -> anyhow::Result<Infallible
     let options = serde_json::to_string(options).context("a path is not UTF-8")?;
     let error = std::process::Command::new(&program).arg(options).exec();
     Err(anyhow::Error::new(error).context(format!("cannot start {}", program.display())))
+}
+
+/// Goes on as the program that has the help which these words ask for: `help kafka`.
+pub fn help_elsewhere(words: impl Iterator<Item = OsString>) -> anyhow::Result<()> {
+    let mut words = words.skip_while(|word| word != "help").skip(1);
+    let is_elsewhere = |word: OsString| ELSEWHERE.iter().any(|name| word == *name);
+    match words.next().is_some_and(is_elsewhere) {
+        true => ensure_kafka(),
+        false => Ok(()),
+    }
 }
 
 /// Whether this program has the clients of Kafka.
