@@ -183,6 +183,9 @@ fn the_tarball_runs_where_it_is_unpacked() {
     let tare = tree.join("bin/tare");
     let plan = ok(packaged(&tare, place.path()).args(["plan", "sidecar", "--quick"]));
     assert!(plan.contains("both-sidecars-mtls"), "{plan}");
+    let with_kafka = ok(packaged(&tree.join("bin/tare-with-kafka"), place.path())
+        .args(["kafka", "clusters", "list", "--json"]));
+    assert_eq!(with_kafka.trim(), "[]");
     // The programs behind commands, and those that a checkout builds for targets, are beside it.
     fs::create_dir(place.path().join("runs")).unwrap();
     let history = ok(packaged(&tare, place.path()).arg("history"));

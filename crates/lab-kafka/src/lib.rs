@@ -11,9 +11,10 @@ pub use metrics::broker_metrics;
 use tare_kafka::sasl::Credentials;
 use tare_kafka_admin::admin::{Admin, AdminError};
 use tare_kafka_admin::client::{Address, ClientSettings, Cluster, Connector, Tls};
-use tare_lab::brokers::{BrokerAccess, BrokerClient, BrokerLogin, PlannedTopic};
+use tare_lab::brokers::{BrokerAccess, BrokerClient, PlannedTopic};
 use tare_record::agent::Acknowledged;
-use tare_record::load::TlsSpec;
+use tare_record::files::password_in;
+use tare_record::load::{LoginSpec, TlsSpec};
 use tare_record::record::ReadBackRecord;
 
 /// Longest time for opening a connection.
@@ -96,11 +97,11 @@ fn settings(brokers: &BrokerAccess) -> Result<ClientSettings, String> {
     })
 }
 
-fn credentials(login: &BrokerLogin) -> Result<Credentials, String> {
+fn credentials(login: &LoginSpec) -> Result<Credentials, String> {
     Ok(Credentials {
         mechanism: login.mechanism.parse()?,
         user: login.user.clone(),
-        password: login.password.clone(),
+        password: password_in(&login.password_file)?,
     })
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use std::{fmt, io};
 
 use tare_record::agent::Acknowledged;
-use tare_record::load::{AddressPolicy, TlsSpec};
+use tare_record::load::{AddressPolicy, LoginSpec, TlsSpec};
 use tare_record::record::ReadBackRecord;
 
 /// The brokers of a cluster, and how they are asked.
@@ -16,7 +16,7 @@ pub struct BrokerAccess {
     pub addresses: Vec<String>,
     /// How connections are opened; `None`: by the kernel.
     pub connect: Option<Arc<DialFn>>,
-    pub login: Option<BrokerLogin>,
+    pub login: Option<LoginSpec>,
     pub tls: Option<TlsSpec>,
     pub reach: AddressPolicy,
     /// Timeout of one answer.
@@ -25,14 +25,6 @@ pub struct BrokerAccess {
 
 /// Connects to an address within a timeout.
 pub type DialFn = dyn Fn(SocketAddr, Duration) -> io::Result<TcpStream> + Send + Sync;
-
-/// A SASL login.
-#[derive(Clone)]
-pub struct BrokerLogin {
-    pub mechanism: String,
-    pub user: String,
-    pub password: String,
-}
 
 /// A topic to create.
 #[derive(Debug, Clone, Copy)]

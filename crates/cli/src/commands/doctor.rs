@@ -10,7 +10,6 @@ use tare_lab::targets::{Target, Targets, builtin_folder};
 use tare_lab::{calibrate, doctor};
 use tare_record::record::{Check, EnvironmentRecord, Grade, TargetVersion};
 
-use crate::commands::has_kafka;
 use crate::commands::plan::{library, namespace};
 use crate::commands::run::as_installed;
 use crate::exit::{Exit, bad_input};
@@ -51,10 +50,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     } else {
         calibrate::from_cache(&cache, &args.out)
     };
-    // In a package this program has the clients of Kafka.
-    let others = OWN_PROGRAMS.into_iter();
-    let others = others.filter(|(name, _)| *name != "with-kafka" || !has_kafka());
-    record.checks.extend(others.map(check_program));
+    record.checks.extend(OWN_PROGRAMS.map(check_program));
     add_targets(&args, &mut record)?;
     if let Some(context) = args.context {
         let named = Some(context).filter(|name| !name.is_empty());

@@ -161,14 +161,9 @@ pub fn help_elsewhere(words: impl Iterator<Item = OsString>) -> anyhow::Result<(
     }
 }
 
-/// Whether this program has the clients of Kafka.
-pub fn has_kafka() -> bool {
-    kafka::PRODUCE.is_installed()
-}
-
 /// Goes on as the program that has the clients of Kafka, unless this one has them.
 pub fn ensure_kafka() -> anyhow::Result<()> {
-    match has_kafka() {
+    match kafka::PRODUCE.is_installed() {
         true => Ok(()),
         false => match replace_by_kafka()? {},
     }

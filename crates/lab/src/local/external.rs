@@ -8,14 +8,13 @@ use std::time::Duration;
 
 use tare_record::counter::CounterSource;
 use tare_record::external::{External, ExternalMetrics, split};
-use tare_record::files::password_in;
 use tare_record::load::AddressPolicy;
 use tare_record::protocol;
 use tare_record::text::preview;
 use tare_record::topology::{Security, Topology};
 
 use crate::LabError;
-use crate::brokers::{self, BrokerAccess, BrokerLogin};
+use crate::brokers::{self, BrokerAccess};
 use crate::connector::first_reachable;
 use crate::counters::CounterReader;
 use crate::environment::InstanceCounters;
@@ -229,17 +228,10 @@ pub(super) fn brokers(
         return Ok(None);
     };
     let addresses = of_part().map(|found| found.def.at.clone());
-    let login = def.sasl.as_ref().map(|login| -> Result<_, LabError> {
-        Ok(BrokerLogin {
-            mechanism: login.mechanism.clone(),
-            user: login.user.clone(),
-            password: password_in(&login.password_file).map_err(|reason| wrong(def, reason))?,
-        })
-    });
     Ok(Some(BrokerAccess {
         addresses: addresses.collect(),
         connect: None,
-        login: login.transpose()?,
+        login: def.sasl.clone(),
         tls: def.tls.clone(),
         reach,
         timeout: ANSWER,
