@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tare_record::schemas::JsonSchema;
 use tare_record::view::Better;
 
 use crate::document;

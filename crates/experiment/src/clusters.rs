@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tare_record::metrics_source::MetricsSourceDef;
+use tare_record::schemas::JsonSchema;
 
 use crate::document;
 use crate::problem::Problems;

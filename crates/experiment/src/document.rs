@@ -1,16 +1,14 @@
 //! Reads YAML files into types: text, tree with positions, and the deserialized type.
 
-use std::any::TypeId;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 use tare_record::regular::read_regular_text;
-use tare_record::schemas::schema_of;
 
+use crate::formats::Definition;
 use crate::problem::Problems;
 use crate::structure;
 use crate::yaml::{self, FILE_BYTES_MAX, Mark, Node};
@@ -31,21 +29,18 @@ pub fn read_text(path: &Path) -> Result<String, Problems> {
 ///
 /// # Errors
 /// Every difference from the type's schema, with its position.
-pub fn read<T: DeserializeOwned + JsonSchema + 'static>(
-    file: &str,
-    text: &str,
-) -> Result<(T, Node), Problems> {
+pub fn read<T: Definition>(file: &str, text: &str) -> Result<(T, Node), Problems> {
     let node = yaml::parse(file, text)?;
     let filled = fill(file, &schema::<T>(), &node)?;
     Ok((filled, node))
 }
 
-/// The schema of a type. It is made once: that takes longer than to read a file.
-pub(crate) fn schema<T: JsonSchema + 'static>() -> Arc<Json> {
-    static ALL: LazyLock<Mutex<HashMap<TypeId, Arc<Json>>>> = LazyLock::new(Mutex::default);
+/// The schema of a type. It is parsed once: that takes longer than to read a file.
+pub(crate) fn schema<T: Definition>() -> Arc<Json> {
+    static ALL: LazyLock<Mutex<HashMap<&str, Arc<Json>>>> = LazyLock::new(Mutex::default);
     let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
-    let one = all.entry(TypeId::of::<T>());
-    Arc::clone(one.or_insert_with(|| Arc::new(schema_of::<T>())))
+    let one = all.entry(T::SHAPE.name);
+    Arc::clone(one.or_insert_with(|| Arc::new(T::SHAPE.schema())))
 }
 
 /// Checks a tree against a schema and deserializes a type from it.

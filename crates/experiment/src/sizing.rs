@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tare_record::api::{ProxyFeatures, SizedEdge, SizedTopology};
 use tare_record::name::{EdgePattern, Name};
 use tare_record::plan::PartKind;
+use tare_record::schemas::JsonSchema;
 
 use crate::catalog::Catalog;
 use crate::def::LoadKindDef;

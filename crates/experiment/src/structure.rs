@@ -1,6 +1,6 @@
 //! Checks a YAML tree against a JSON Schema; each problem has a position and the nearest valid word.
 //!
-//! The schema is generated from the types that serde fills, so a key is declared once, for checks and for editors. Only the part
+//! The schema is generated from the types that serde fills (`docs/schema`), so a key is declared once, for checks and for editors. Only the part
 //! of JSON Schema that those types produce is supported, with the formats of [`tare_record::units`] and [`tare_record::name`].
 
 use serde_json::Value as Json;

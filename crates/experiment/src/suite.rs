@@ -3,12 +3,12 @@
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 use tare_record::export::ExportFormat;
 use tare_record::files::resolve_inside;
 use tare_record::metric::Metric;
+use tare_record::schemas::JsonSchema;
 use tare_record::text::word_of;
 use tare_record::units::Period;
 use tare_record::view::Better;

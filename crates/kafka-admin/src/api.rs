@@ -1,7 +1,7 @@
 //! Shapes of the server's API for Kafka, `/api/v1/kafka` of `tare serve`: what it takes and what it returns.
 
-use schemars::JsonSchema;
 use serde::Serialize;
+use tare_record::schemas::JsonSchema;
 
 use crate::admin::reassign::{OngoingReassignment, Throttles};
 use crate::admin::{

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use tare_record::counter::{CounterKind, CounterReading};
+use tare_record::schemas::JsonSchema;
 
 /// Metrics of brokers.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]

@@ -1,6 +1,6 @@
 //! Shapes of the server's API, `/api/v1` of `tare serve`: what it takes and what it returns.
 
-use schemars::JsonSchema;
+use crate::schemas::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::load_report::LoadReport;

@@ -1,6 +1,6 @@
 //! Performance of the idle machine (network, disk): the reference for results.
 
-use schemars::JsonSchema;
+use crate::schemas::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Performance of the idle machine, measured within a day and the same boot.

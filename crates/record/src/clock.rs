@@ -1,6 +1,6 @@
 //! Offset between the wall clocks of two hosts.
 
-use schemars::JsonSchema;
+use crate::schemas::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How far the clock of another host is ahead of this one's.

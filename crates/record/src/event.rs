@@ -1,6 +1,6 @@
 //! Lines of `tare load --json-lines`, `tare run --json-lines` and `progress.jsonl`: one JSON object each.
 
-use schemars::JsonSchema;
+use crate::schemas::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::Sample;

@@ -1,6 +1,6 @@
 //! Formats in which other programs read a run or a load: `tare export`, and `export` in suites.
 
-use schemars::JsonSchema;
+use crate::schemas::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A format of `tare export`.

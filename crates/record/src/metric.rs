@@ -1,6 +1,6 @@
 //! The metrics by which arms are compared.
 
-use schemars::JsonSchema;
+use crate::schemas::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::text::word_of;

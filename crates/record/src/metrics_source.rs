@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use schemars::JsonSchema;
+use crate::schemas::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::files::password_in;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
+use crate::schemas::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::load::LoadSpec;
 use crate::metric::Metric;
 use crate::protocol::is_of_brokers;
 use crate::topology::{Instance, Interception, Security, Settings, SiteLink, Topology};
-use crate::units::{self, Share};
+use crate::units;
 
 mod assertion;
 mod capacity;
@@ -361,7 +361,7 @@ pub struct Until {
     pub metric: Metric,
     /// Half width of its interval, relative to the baseline: `5%` or 0.05.
     #[serde(deserialize_with = "units::share")]
-    #[schemars(with = "Share")]
+    #[schemars(with = "crate::units::Share")]
     pub half_width: f64,
 }
 

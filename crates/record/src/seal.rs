@@ -1,6 +1,6 @@
 //! Where a run was begun, `seal.json` of its folder: only what this user's Tare began here is resumed.
 
-use schemars::JsonSchema;
+use crate::schemas::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Name of the file.

@@ -1,6 +1,6 @@
 //! Output of `tare load --search --json` and `--curve --json`.
 
-use schemars::JsonSchema;
+use crate::schemas::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Search for the highest rate that satisfies an objective.

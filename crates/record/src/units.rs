@@ -1,11 +1,9 @@
 //! Durations, sizes, shares and bit rates as text: `700ms`, `1kB`, `5%`, `1Gbit/s`.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -290,13 +288,14 @@ macro_rules! written {
             }
         }
 
-        impl JsonSchema for $name {
-            fn schema_name() -> Cow<'static, str> {
-                Cow::Borrowed(stringify!($name))
+        #[cfg(feature = "schema")]
+        impl schemars::JsonSchema for $name {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                std::borrow::Cow::Borrowed(stringify!($name))
             }
 
-            fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!({"type": $types, "format": $format, "description": $about})
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({"type": $types, "format": $format, "description": $about})
             }
         }
     };

@@ -1,6 +1,6 @@
 //! The view of a run: what reports show, computed once from the records, the same for terminal, page and Markdown.
 
-use schemars::JsonSchema;
+use crate::schemas::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::{GeneratorCounts, OutcomeCount};

@@ -3,7 +3,6 @@
 use std::io;
 use std::path::Path;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tare_record::FORMAT_VERSION;
 use tare_record::checksums::Checksums;
@@ -11,6 +10,7 @@ use tare_record::durable;
 use tare_record::metric::Metric;
 use tare_record::record::RunState;
 use tare_record::regular::{JSON_BYTES_MAX, read_regular};
+use tare_record::schemas::JsonSchema;
 use tare_record::view::LevelView;
 
 /// Name of the file.

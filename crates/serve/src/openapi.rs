@@ -1,9 +1,8 @@
 //! The description of the API (OpenAPI 3.1), made from the table of routes and the shapes of `tare schema api`.
 
 use serde_json::{Map, Value, json};
-use tare_kafka_admin::api::KafkaApiShapes;
-use tare_record::api::ApiShapes;
-use tare_record::schemas::schema_of;
+use tare_record::schemas::Shape;
+use tare_record::shape;
 
 use crate::routes::{self, ApiRoute, RouteContent};
 
@@ -75,10 +74,15 @@ fn content(content: RouteContent) -> Option<Value> {
     })
 }
 
+/// What the API takes and returns.
+const API: Shape = shape!("api", "");
+/// The same of its part for Kafka.
+const KAFKA_API: Shape = shape!("kafka-api", "");
+
 /// The shapes, with references as OpenAPI has them.
 fn shapes() -> Value {
-    let mut shapes = schema_of::<ApiShapes>()["$defs"].take();
-    let mut of_kafka = schema_of::<KafkaApiShapes>()["$defs"].take();
+    let mut shapes = API.schema()["$defs"].take();
+    let mut of_kafka = KAFKA_API.schema()["$defs"].take();
     if let (Some(all), Some(more)) = (shapes.as_object_mut(), of_kafka.as_object_mut()) {
         all.append(more);
     }

@@ -3,6 +3,8 @@
 mod completions;
 mod kafka;
 #[cfg(test)]
+mod schemas;
+#[cfg(test)]
 mod tests;
 
 use std::process::ExitCode;

@@ -9,12 +9,12 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context;
-use schemars::JsonSchema;
 use serde::Serialize;
 use tare_record::FORMAT_VERSION;
 use tare_record::checksums::Checksums;
 use tare_record::load_report::LatencyReport;
-use tare_record::schemas::{Shape, schema_of};
+use tare_record::schemas::{JsonSchema, Shape};
+use tare_record::shape;
 use tare_stats::{Latencies, hlog};
 
 use crate::arguments::is_standard_stream;
@@ -24,11 +24,7 @@ use crate::screen;
 use crate::values::{columns, counted, largest, maybe_time, quantile};
 
 /// The schema of the output.
-pub const MERGED: Shape = Shape::new(
-    "merged",
-    "latencies that `tare merge --json` prints",
-    schema_of::<MergedReport>,
-);
+pub const MERGED: Shape = shape!("merged", "latencies that `tare merge --json` prints");
 
 /// Histogram log of a load that was kept.
 const KEPT_LOG: &str = "latency.hlog";
@@ -51,7 +47,7 @@ pub struct Args {
 
 /// Merged latencies.
 #[derive(Debug, Serialize, JsonSchema)]
-struct MergedReport {
+pub struct MergedReport {
     /// Version of the format.
     version: u32,
     /// Logs, as given.

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tare_record::name::{EdgePattern, ExcludeText, Name};
 use tare_record::plan::Subject;
+use tare_record::schemas::JsonSchema;
 use tare_record::topology::{InstanceRole, Security, Settings};
 
 use super::{MeshUse, OneOrSeveral};

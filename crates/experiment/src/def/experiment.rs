@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tare_record::counter::CounterDef;
@@ -12,6 +11,7 @@ use tare_record::name::Name;
 use tare_record::plan::{
     Addressing, BeyondKnee, Blocks, Compare, Fitness, Need, Outliers, Restart,
 };
+use tare_record::schemas::JsonSchema;
 use tare_record::topology::Settings;
 use tare_record::units::{BitRate, Period, Share, Size};
 

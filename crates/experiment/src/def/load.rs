@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tare_record::load::{AtEnd, Interarrival, Sched, Spin, ThinkDistribution};
 use tare_record::name::{EdgePattern, Name};
+use tare_record::schemas::JsonSchema;
 use tare_record::units::Period;
 
 /// The load: its keys, or a map from role names to keys.

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tare_record::name::{ExcludeText, Name};
+use tare_record::schemas::JsonSchema;
 use tare_record::topology::{InstanceRole, Settings};
 
 use super::{HopSecurity, PartSelector};

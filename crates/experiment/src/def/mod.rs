@@ -3,8 +3,8 @@
 //! These types are the one place where a key is declared: serde fills them, `crate::structure`
 //! checks against their JSON Schema, editors complete from it. `Option` means "not written".
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tare_record::schemas::JsonSchema;
 
 mod arm;
 mod experiment;

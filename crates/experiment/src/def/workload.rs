@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tare_record::load::TemplateMode;
 use tare_record::name::{EdgePattern, Name};
 use tare_record::plan::{PartKind, PrepareWhen};
+use tare_record::schemas::JsonSchema;
 use tare_record::topology::Security;
 use tare_record::units::Period;
 

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tare_record::load::session::{OnFailure, OnMissing};
 use tare_record::load::{Order, Rows, TemplateMode};
+use tare_record::schemas::JsonSchema;
 use tare_record::units::{Share, Size};
 
 use crate::def::OneOrSeveral;

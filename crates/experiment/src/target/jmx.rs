@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use regex::Regex;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tare_record::counter::one;
+use tare_record::schemas::JsonSchema;
 
 /// How to read beans of a target's instances, both those that Tare starts and external ones.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tare_record::schemas::JsonSchema;
 use tare_record::text;
 use tare_record::topology::{Instance, Settings, VERSION_SETTING};
 

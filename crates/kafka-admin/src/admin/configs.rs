@@ -9,8 +9,8 @@ use kafka_protocol::messages::incremental_alter_configs_request::{
     AlterConfigsResource, AlterableConfig,
 };
 use kafka_protocol::messages::{DescribeConfigsRequest, IncrementalAlterConfigsRequest};
-use schemars::JsonSchema;
 use serde::Serialize;
+use tare_record::schemas::JsonSchema;
 
 use super::change::Mode;
 use super::error::{Result, check};

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use kafka_protocol::messages::DescribeQuorumRequest;
 use kafka_protocol::messages::describe_quorum_request::{PartitionData, TopicData};
-use schemars::JsonSchema;
 use serde::Serialize;
+use tare_record::schemas::JsonSchema;
 
 use super::configs::Resource;
 use super::error::Result;

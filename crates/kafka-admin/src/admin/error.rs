@@ -4,9 +4,9 @@ use std::fmt;
 
 use kafka_protocol::ResponseError;
 use kafka_protocol::protocol::StrBytes;
-use schemars::JsonSchema;
 use serde::Serialize;
 use tare_kafka::audit::AuditError;
+use tare_record::schemas::JsonSchema;
 
 use crate::client::ClientError;
 

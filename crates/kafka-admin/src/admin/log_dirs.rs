@@ -1,8 +1,8 @@
 //! Log directories of brokers: sizes of replicas, free space.
 
 use kafka_protocol::messages::DescribeLogDirsRequest;
-use schemars::JsonSchema;
 use serde::Serialize;
+use tare_record::schemas::JsonSchema;
 
 use super::Admin;
 use super::error::{ApiError, Result, check};

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tare_experiment::clusters::ClusterDef;
+use tare_record::schemas::JsonSchema;
 
 use crate::reassignment::{PartitionReassignment, ReplicaAssignment};
 

@@ -18,8 +18,8 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tare_record::schemas::JsonSchema;
 
 use table::Table;
 

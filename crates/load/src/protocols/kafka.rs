@@ -7,7 +7,6 @@ use tare_record::load::{
     Acks, ClientOptions, ClientSpec, FetchAssignment, FetchSpec, Keys, Payloads, ProduceSpec,
 };
 use tare_record::protocol::{LoadInfo, OverTcp, ProtocolInfo, RequestUse};
-use tare_record::schemas::schema_of;
 
 use super::{Protocol, RunLoad, Runner, UrlScheme, UrlServers, UrlTls};
 use crate::generator::{PlanError, require};
@@ -50,7 +49,8 @@ pub static PRODUCE: Protocol = Protocol {
             ..UrlScheme::over_tcp("kafka+tls", UrlTls::Always, SECURED)
         },
     ],
-    options: Some(schema_of::<ProduceSpec>),
+    #[cfg(feature = "schema")]
+    options: Some(tare_record::schemas::schema_of::<ProduceSpec>),
     ..Protocol::run_by(
         ProtocolInfo {
             name: ProduceSpec::PROTOCOL,
@@ -71,7 +71,8 @@ pub static PRODUCE: Protocol = Protocol {
 /// Kafka consumer; an exchange is a fetch. The endpoint's addresses are the bootstrap brokers.
 pub static FETCH: Protocol = Protocol {
     // Its URLs are those of producers: a flag says that records are read.
-    options: Some(schema_of::<FetchSpec>),
+    #[cfg(feature = "schema")]
+    options: Some(tare_record::schemas::schema_of::<FetchSpec>),
     ..Protocol::run_by(
         ProtocolInfo {
             name: FetchSpec::PROTOCOL,

@@ -11,9 +11,12 @@ pub mod udp;
 
 use std::sync::{LazyLock, OnceLock};
 
+#[cfg(feature = "schema")]
 use serde_json::{Map, Value, json};
 use tare_record::load::{ClientSpec, RequestSpec, Transport};
 use tare_record::protocol::{LoadInfo, OverTcp, ProtocolInfo, Protocols, RequestUse};
+use tare_record::schemas::Shape;
+use tare_record::shape;
 
 use crate::generator::{Launch, LoadError, LoadOutcome, PlanError};
 
@@ -61,7 +64,8 @@ pub struct Protocol {
     pub info: ProtocolInfo,
     pub schemes: &'static [UrlScheme],
     /// JSON Schema of its options; `None`: it has none.
-    pub options: Option<fn() -> Value>,
+    #[cfg(feature = "schema")]
+    options: Option<fn() -> Value>,
     /// Flags of the command line for its options.
     pub flags: Flags,
     /// ALPN name offered over TLS.
@@ -168,6 +172,7 @@ impl Protocol {
         Self {
             info,
             schemes: &[],
+            #[cfg(feature = "schema")]
             options: None,
             flags: Flags::Own,
             alpn: None,
@@ -232,7 +237,14 @@ pub fn infos() -> Protocols {
     &INFOS
 }
 
-/// JSON Schema of the options of all protocols: the keys of `client` in a workload's load.
+/// Options of clients by protocol, the keys of `client` in a workload's load: a branch for each protocol, with its name as title.
+pub const OPTIONS: Shape = shape!(
+    "client",
+    "options of a client by protocol: `client` of a workload's load",
+);
+
+/// The schema that [`OPTIONS`] has, made from the types.
+#[cfg(feature = "schema")]
 #[must_use]
 pub fn options_schema() -> Value {
     let mut definitions = Map::new();

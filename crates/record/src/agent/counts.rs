@@ -2,7 +2,7 @@
 
 use std::ops::AddAssign;
 
-use schemars::JsonSchema;
+use crate::schemas::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Structs of counters that are added field by field.

@@ -1,6 +1,6 @@
 //! Who asks the server, and who changed what.
 
-use schemars::JsonSchema;
+use crate::schemas::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Who sent a request.

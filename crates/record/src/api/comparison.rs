@@ -1,6 +1,6 @@
 //! Runs and loads side by side.
 
-use schemars::JsonSchema;
+use crate::schemas::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

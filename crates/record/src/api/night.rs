@@ -1,6 +1,6 @@
 //! Results of `tare suite`: what ran in a night, and what changed.
 
-use schemars::JsonSchema;
+use crate::schemas::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{SeriesChange, SeriesKey};

@@ -1,6 +1,6 @@
 //! The client of a load: its protocol, its connections, and the options of the protocol.
 
-use schemars::JsonSchema;
+use crate::schemas::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

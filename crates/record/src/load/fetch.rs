@@ -1,6 +1,6 @@
 //! How a Kafka consumer fetches: partitions, start offset, sizes, and when it ends.
 
-use schemars::JsonSchema;
+use crate::schemas::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::LoginSpec;

@@ -1,6 +1,6 @@
 //! How gRPC calls are made.
 
-use schemars::JsonSchema;
+use crate::schemas::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How calls are made, the same for all calls of a load.

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use schemars::JsonSchema;
+use crate::schemas::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 mod client;

@@ -1,6 +1,6 @@
 //! Pacing of a load: when exchanges start.
 
-use schemars::JsonSchema;
+use crate::schemas::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Stop;

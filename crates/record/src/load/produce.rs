@@ -1,6 +1,6 @@
 //! How a Kafka producer writes: batching, acknowledgements, keys and payloads.
 
-use schemars::JsonSchema;
+use crate::schemas::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A Kafka producer. Each request of the plan is a topic: its path is the topic's name, its body the payload, its headers those

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use schemars::JsonSchema;
+use crate::schemas::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 

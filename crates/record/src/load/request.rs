@@ -1,6 +1,6 @@
 //! Requests and the expected responses.
 
-use schemars::JsonSchema;
+use crate::schemas::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One kind of request.

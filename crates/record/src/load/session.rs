@@ -1,6 +1,6 @@
 //! A session script, resolved for the agent: a tree of steps, with checked variables.
 
-use schemars::JsonSchema;
+use crate::schemas::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::request::RequestSpec;

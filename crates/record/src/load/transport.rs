@@ -1,6 +1,6 @@
 //! Transport: TCP or TLS.
 
-use schemars::JsonSchema;
+use crate::schemas::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Transport of a load.

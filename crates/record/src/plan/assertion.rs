@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use schemars::JsonSchema;
+use crate::schemas::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::metric::Metric;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use schemars::JsonSchema;
+use crate::schemas::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Cell, Plan};

@@ -1,6 +1,6 @@
 //! Planned faults of a trial, and what is read back after it.
 
-use schemars::JsonSchema;
+use crate::schemas::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Preparation, TRIAL};

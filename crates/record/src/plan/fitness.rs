@@ -1,11 +1,11 @@
 //! Fitness of a result: limits beyond which the generator itself was the limit. The same for runs, `tare load`, searches and
 //! curves.
 
-use schemars::JsonSchema;
+use crate::schemas::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::{GeneratorStats, LoadResult};
-use crate::units::{self, Share};
+use crate::units;
 
 /// Limits beyond which a trial is unfit, or flagged as saturated. Load of other programs on the machine widens intervals but makes
 /// no trial unfit.
@@ -16,19 +16,19 @@ pub struct Fitness {
     /// Unfit above this share of bunched starts: starts of an open loop that were released in a burst after a late wake-up.
     /// Default: 10%.
     #[serde(deserialize_with = "units::share")]
-    #[schemars(with = "Share")]
+    #[schemars(with = "crate::units::Share")]
     pub bunched_share: f64,
     /// Unfit below this share of intended starts that were released. Default: 99%.
     #[serde(deserialize_with = "units::share")]
-    #[schemars(with = "Share")]
+    #[schemars(with = "crate::units::Share")]
     pub released_share: f64,
     /// Unfit above this busy share of an open loop's worker in the window, spinning excluded. Default: 85%.
     #[serde(deserialize_with = "units::share")]
-    #[schemars(with = "Share")]
+    #[schemars(with = "crate::units::Share")]
     pub worker_busy: f64,
     /// Flagged as saturated, not unfit: the parts' own work keeps their cores busier than this. Default: 80%.
     #[serde(deserialize_with = "units::share")]
-    #[schemars(with = "Share")]
+    #[schemars(with = "crate::units::Share")]
     pub saturated_busy: f64,
 }
 

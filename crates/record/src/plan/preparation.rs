@@ -1,6 +1,6 @@
 //! What is done before and after a trial, besides the load.
 
-use schemars::JsonSchema;
+use crate::schemas::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Cell;

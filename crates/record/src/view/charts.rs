@@ -1,6 +1,6 @@
 //! What charts draw: waterfalls, metrics by factor, and faults over time.
 
-use schemars::JsonSchema;
+use crate::schemas::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Interval;

@@ -1,6 +1,6 @@
 //! Comparisons: overheads and their outcomes, failures that affect them, the A/A check, assertions, published figures.
 
-use schemars::JsonSchema;
+use crate::schemas::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::metric::{Metric, Unit};

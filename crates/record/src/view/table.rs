@@ -1,6 +1,6 @@
 //! Tables of a report: one type for every section that is no chart.
 
-use schemars::JsonSchema;
+use crate::schemas::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A table. Every output shows the same texts; CSV has the values behind them.

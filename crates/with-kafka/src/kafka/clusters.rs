@@ -13,9 +13,9 @@ use tare_cli::values::{MISSING, maybe};
 
 use super::CommonArgs;
 use super::connect::ConnectionArgs;
-use super::json_schema::NamedCluster;
 use super::metrics::SourceArgs;
 use super::output::table;
+use super::printed::NamedCluster;
 
 /// Arguments of `tare kafka clusters`.
 #[derive(Debug, clap::Args)]

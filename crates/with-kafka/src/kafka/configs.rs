@@ -6,8 +6,8 @@ use tare_cli::screen::{print, say};
 use tare_cli::values::maybe;
 
 use super::CommonArgs;
-use super::json_schema::Configured;
 use super::output::{pair, table};
+use super::printed::Configured;
 
 /// Arguments of `tare kafka configs`.
 #[derive(Debug, clap::Args)]

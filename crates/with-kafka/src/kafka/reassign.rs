@@ -18,8 +18,8 @@ use tare_cli::screen::{is_closed, print, print_event, say};
 use tare_cli::signals::Interruption;
 use tare_cli::values::{MISSING, bytes, counted};
 
-use super::json_schema::Reassignments;
 use super::output::{list, partition, table};
+use super::printed::Reassignments;
 use super::{CommonArgs, clusters};
 
 /// Most moves that are printed; the file has all.

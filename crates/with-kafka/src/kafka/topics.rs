@@ -14,8 +14,8 @@ use tare_cli::values::{counted, maybe};
 
 use super::CommonArgs;
 use super::configs;
-use super::json_schema::DescribedTopic;
 use super::output::{list, pair, table};
+use super::printed::DescribedTopic;
 
 /// Longest wait for new topics to be in sync.
 const READY_SECONDS: u64 = 30;

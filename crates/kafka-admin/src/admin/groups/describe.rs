@@ -7,8 +7,8 @@ use kafka_protocol::messages::{
     consumer_group_describe_response, describe_groups_response,
 };
 use kafka_protocol::protocol::{Decodable, Message};
-use schemars::JsonSchema;
 use serde::Serialize;
+use tare_record::schemas::JsonSchema;
 
 use crate::admin::error::{AdminError, Result, check};
 use crate::admin::{Admin, group_id};

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kafka_protocol::messages::OffsetFetchRequest;
 use kafka_protocol::messages::offset_fetch_request::OffsetFetchRequestGroup;
-use schemars::JsonSchema;
 use serde::Serialize;
+use tare_record::schemas::JsonSchema;
 
 use crate::admin::error::{Result, check};
 use crate::admin::offsets::{Key, OffsetSpec};

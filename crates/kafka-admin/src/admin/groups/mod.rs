@@ -5,8 +5,8 @@ mod lag;
 mod reset;
 
 use kafka_protocol::messages::{DeleteGroupsRequest, FindCoordinatorRequest, ListGroupsRequest};
-use schemars::JsonSchema;
 use serde::Serialize;
+use tare_record::schemas::JsonSchema;
 
 use super::error::{AdminError, ItemResult, Result, check};
 use super::{Admin, group_id, str_bytes};

@@ -11,8 +11,8 @@ use kafka_protocol::messages::alter_partition_reassignments_request::{
 use kafka_protocol::messages::{
     AlterPartitionReassignmentsRequest, ListPartitionReassignmentsRequest,
 };
-use schemars::JsonSchema;
 use serde::Serialize;
+use tare_record::schemas::JsonSchema;
 
 use crate::reassignment::{CandidateBroker, PartitionReassignment, ReplicaAssignment};
 

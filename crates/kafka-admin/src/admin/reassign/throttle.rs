@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tare_record::schemas::JsonSchema;
 
 use super::memory::ThrottleMemory;
 use crate::admin::Admin;

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use tare_kafka::records::BatchHeader;
+use tare_record::schemas::JsonSchema;
 
 /// Differences kept in the report; further ones are not recorded.
 pub(super) const DIFFERENCES_MAX: usize = 10;

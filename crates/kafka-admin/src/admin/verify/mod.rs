@@ -12,9 +12,9 @@ use std::ops::ControlFlow;
 use kafka_protocol::messages::FetchRequest;
 use kafka_protocol::messages::fetch_request::{FetchPartition, FetchTopic};
 use kafka_protocol::messages::fetch_response::PartitionData;
-use schemars::JsonSchema;
 use serde::Serialize;
 use tare_kafka::records::Batches;
+use tare_record::schemas::JsonSchema;
 
 use super::configs::Resource;
 use super::error::{AdminError, Result, check};

@@ -13,12 +13,11 @@ pub use status::{StatusText, code_class, code_name};
 use std::fmt::Display;
 use std::time::Duration;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tare_record::agent::ErrorSource;
 use tare_record::load::{CallSpec, ClientOptions, ClientSpec, ExpectStatus, MessagePace};
 use tare_record::protocol::{LoadInfo, OverTcp, ProtocolInfo, RequestUse};
-use tare_record::schemas::schema_of;
+use tare_record::schemas::JsonSchema;
 
 use super::http1::ResponseMismatch;
 use super::http2::codec::{ContentType, GrpcStatus};
@@ -32,7 +31,8 @@ use crate::generator::{self, Launch, LoadError, prepare};
 /// is the status of the call, the expected body that of each response message.
 pub static PROTOCOL: Protocol = Protocol {
     // Its URLs are those of HTTP/1.1: a flag chooses gRPC.
-    options: Some(schema_of::<GrpcOptions>),
+    #[cfg(feature = "schema")]
+    options: Some(tare_record::schemas::schema_of::<GrpcOptions>),
     alpn: Some("h2"),
     ..Protocol::new(
         ProtocolInfo {

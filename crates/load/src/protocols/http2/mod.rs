@@ -11,12 +11,11 @@ use std::sync::Arc;
 pub use client::{Http2, Http2Plan, Windows};
 use codec::Limits;
 use request::Prepared;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stream_protocol::{Http, StreamProtocol};
 use tare_record::load::{ClientOptions, ClientSpec};
 use tare_record::protocol::{LoadInfo, OverTcp, ProtocolInfo, RequestUse};
-use tare_record::schemas::schema_of;
+use tare_record::schemas::JsonSchema;
 
 pub use tare_http2_frames::hpack;
 
@@ -26,7 +25,8 @@ use crate::generator::{Launch, LoadError, LoadOutcome, Setup, WorkerShare, prepa
 /// HTTP/2 with multiplexed exchanges.
 pub static PROTOCOL: Protocol = Protocol {
     // Its URLs are those of HTTP/1.1: a flag chooses the version.
-    options: Some(schema_of::<Http2Options>),
+    #[cfg(feature = "schema")]
+    options: Some(tare_record::schemas::schema_of::<Http2Options>),
     alpn: Some("h2"),
     ..Protocol::new(
         ProtocolInfo {

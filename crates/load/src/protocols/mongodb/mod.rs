@@ -14,11 +14,10 @@ use std::sync::Arc;
 
 pub use client::{Mongodb, MongodbPlan};
 pub use documents::{DocumentSource, Operation};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tare_record::load::{ClientOptions, ClientSpec, RequestSpec};
 use tare_record::protocol::{LoadInfo, OverTcp, ProtocolInfo, RequestUse};
-use tare_record::schemas::schema_of;
+use tare_record::schemas::JsonSchema;
 use tare_stats::random::Random;
 
 use super::{Protocol, UrlScheme, UrlTls, check_range};
@@ -32,7 +31,8 @@ pub static PROTOCOL: Protocol = Protocol {
         port: Some(27017),
         ..UrlScheme::over_tcp("mongodb", UrlTls::ByQuery, "mongodb://host:port/?tls=true")
     }],
-    options: Some(schema_of::<MongoData>),
+    #[cfg(feature = "schema")]
+    options: Some(tare_record::schemas::schema_of::<MongoData>),
     ..Protocol::new(
         ProtocolInfo {
             name: MongoData::PROTOCOL,

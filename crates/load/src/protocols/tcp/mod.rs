@@ -12,7 +12,6 @@ pub(crate) use options::body_bytes;
 pub use options::{Direction, TcpContent, TcpExchange};
 use tare_record::load::{ClientOptions, ClientSpec};
 use tare_record::protocol::{LoadInfo, OverTcp, ProtocolInfo, RequestUse};
-use tare_record::schemas::schema_of;
 
 use super::{Protocol, UrlScheme, UrlTls};
 
@@ -22,7 +21,8 @@ pub static PROTOCOL: Protocol = Protocol {
         UrlScheme::over_tcp("tcp", UrlTls::Never, "tls://"),
         UrlScheme::over_tcp("tls", UrlTls::Always, "tls://"),
     ],
-    options: Some(schema_of::<TcpExchange>),
+    #[cfg(feature = "schema")]
+    options: Some(tare_record::schemas::schema_of::<TcpExchange>),
     ..Protocol::new(
         ProtocolInfo {
             name: TcpExchange::PROTOCOL,

@@ -2,9 +2,9 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tare_record::load::{Body, ClientOptions, ExpectBody, RequestSpec};
+use tare_record::schemas::JsonSchema;
 
 /// Default size of an exchange.
 const ECHO_BYTES: u64 = 100;

@@ -9,11 +9,10 @@ mod client;
 mod tests;
 
 pub use client::{Udp, UdpPlan};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tare_record::load::{ClientOptions, ClientSpec, RequestSpec};
 use tare_record::protocol::{LoadInfo, OverTcp, ProtocolInfo, RequestUse};
-use tare_record::schemas::schema_of;
+use tare_record::schemas::JsonSchema;
 use tare_stats::random::Random;
 
 use super::tcp::body_bytes;
@@ -31,7 +30,8 @@ pub static PROTOCOL: Protocol = Protocol {
         servers: UrlServers::One,
         secured: None,
     }],
-    options: Some(schema_of::<UdpOptions>),
+    #[cfg(feature = "schema")]
+    options: Some(tare_record::schemas::schema_of::<UdpOptions>),
     flags: Flags::OfOptions,
     sockets: SocketKind::Datagram,
     ..Protocol::new(

@@ -42,11 +42,12 @@ fn flags() -> Vec<OptionFlag> {
 }
 
 fn flags_of(protocol: &'static Protocol) -> Vec<OptionFlag> {
-    let schema = protocol.options.map(|schema| schema());
-    let properties = schema
-        .as_ref()
-        .and_then(|schema| schema["properties"].as_object());
-    let properties = properties.into_iter().flatten();
+    let schema = protocols::OPTIONS.schema();
+    let branches = schema["oneOf"].as_array().into_iter().flatten();
+    let own = branches.filter(|branch| branch["title"] == protocol.info.name);
+    let properties = own
+        .filter_map(|branch| branch["properties"].as_object())
+        .flatten();
     let flag = |(key, property): (&String, &Value)| OptionFlag {
         protocol: protocol.info.name,
         key: key.clone(),
