@@ -80,7 +80,31 @@ fn the_checksums_are_those_of_the_files() {
     let said = ok(Command::new("sha256sum")
         .args(["--check", "SHA256SUMS"])
         .current_dir(packages()));
-    assert_eq!(said.lines().count(), 4, "{said}");
+    assert_eq!(said.lines().count(), 5, "{said}");
+}
+
+#[test]
+fn the_symbols_of_the_programs_are_apart_and_belong_to_them() {
+    let folder = tempfile::tempdir().unwrap();
+    for end in ["-linux.tar.gz", "-symbols.tar.gz"] {
+        let mut unpack = Command::new("tar");
+        ok(unpack.arg("-xf").arg(one(end)).arg("-C").arg(folder.path()));
+    }
+    let within = |end: &str, file: &str| {
+        let folders = fs::read_dir(&folder)
+            .unwrap()
+            .map(|one| one.unwrap().path());
+        let mut of_kind = folders.filter(|path| path.to_string_lossy().ends_with(end));
+        of_kind.next().unwrap().join(file)
+    };
+    let program = within("-linux", "bin/tare");
+    let symbols = within("-symbols", "tare.debug");
+    let named = |file: &Path| ok(Command::new("nm").arg(file)).contains("tare_cli");
+    assert!(named(&symbols) && !named(&program));
+    // The program names the file of its symbols, with its checksum.
+    let mut link = Command::new("readelf");
+    let link = ok(link.arg("--string-dump=.gnu_debuglink").arg(program));
+    assert!(link.contains("tare.debug"), "{link}");
 }
 
 #[test]
@@ -172,7 +196,7 @@ fn the_bill_of_materials_has_each_program_and_the_crates_that_are_in_it() {
 #[test]
 fn the_tarball_runs_where_it_is_unpacked() {
     let place = tempfile::tempdir().unwrap();
-    let tarball = one(".tar.gz");
+    let tarball = one("-linux.tar.gz");
     ok(Command::new("tar")
         .arg("-xzf")
         .arg(&tarball)
