@@ -25,7 +25,7 @@ use json_output::JsonOutput;
 #[derive(Debug, Parser)]
 #[command(
     name = "tare",
-    version = tare_lab::program::VERSION,
+    version = tare_record::version::VERSION,
     about,
     max_term_width = 100,
     propagate_version = true

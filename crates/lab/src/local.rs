@@ -320,7 +320,7 @@ impl Environment for Local {
             return Ok(EnvironmentRecord {
                 environment: self.network.environment(),
                 addressing: self.network.word().to_owned(),
-                tare_build: program::BUILD.map(str::to_owned),
+                tare_build: tare_record::version::BUILD.map(str::to_owned),
                 tare_sha256: program::sha256(),
                 targets,
                 link_rtts: self.network.link_rtts.clone(),

@@ -5,6 +5,7 @@ mod output;
 
 use anyhow::Context;
 use serde::de::DeserializeOwned;
+use tare_record::version::check_starter;
 
 pub use end_request::EndRequest;
 pub use output::{Failed, print, print_json, say, screen, write};
@@ -14,6 +15,7 @@ pub use output::{Failed, print, print_json, say, screen, write};
 /// # Errors
 /// When it was started by hand, or by another version.
 pub fn options<T: DeserializeOwned>(command: &str) -> Result<T, Failed> {
+    check_starter().map_err(|error| Failed::environment(anyhow::Error::msg(error)))?;
     let words: Vec<String> = std::env::args().skip(1).collect();
     read_options(command, &words).map_err(Failed::bad_input)
 }

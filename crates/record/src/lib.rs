@@ -34,6 +34,7 @@ pub mod secrets;
 pub mod text;
 pub mod topology;
 pub mod units;
+pub mod version;
 pub mod view;
 
 /// Version of all files and messages of this crate; raised when readers must change.

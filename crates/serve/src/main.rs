@@ -36,6 +36,7 @@ use std::sync::mpsc;
 
 use anyhow::Context;
 use tare_record::api::ServeOptions;
+use tare_record::version::check_starter;
 
 use children::Spawner;
 
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
 }
 
 fn run() -> anyhow::Result<()> {
+    check_starter().map_err(anyhow::Error::msg)?;
     let words: Vec<String> = std::env::args().skip(1).collect();
     let [options] = words.as_slice() else {
         anyhow::bail!("start the server with `tare serve`");

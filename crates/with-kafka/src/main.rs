@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Command, FromArgMatches};
 use tare_cli::OwnCommand;
-use tare_lab::program::{VERSION, other_starter};
+use tare_record::version::check_starter;
 
 /// The commands that `tare` leaves to this program.
 const OWN: [OwnCommand; 3] = [
@@ -38,10 +38,8 @@ fn command() -> Command {
 }
 
 fn main() -> ExitCode {
-    if let Some(version) = other_starter() {
-        tare_cli::screen::say(format_args!(
-            "error: tare is version {version}, and tare-with-kafka beside it {VERSION}: install both from one package, or build both again"
-        ));
+    if let Err(error) = check_starter() {
+        tare_cli::screen::say(format_args!("error: {error}"));
         return tare_cli::exit::Exit::Environment.into();
     }
     tare_load_kafka::install();

@@ -22,16 +22,16 @@ pub mod targets;
 pub mod verdict;
 
 use std::convert::Infallible;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Subcommand;
 use serde::Serialize;
-use tare_lab::program::{STARTED_BY, VERSION};
 use tare_load::protocols::kafka;
+use tare_record::version::{STARTED_BY, VERSION};
 
 use crate::screen;
 
@@ -147,8 +147,7 @@ fn own_program(name: &str) -> anyhow::Result<PathBuf> {
 fn replace_by(name: &str, options: &impl Serialize) -> anyhow::Result<Infallible> {
     let program = own_program(name)?;
     let options = serde_json::to_string(options).context("a path is not UTF-8")?;
-    let error = std::process::Command::new(&program).arg(options).exec();
-    Err(anyhow::Error::new(error).context(format!("cannot start {}", program.display())))
+    replace_by_program(&program, [options])
 }
 
 /// Goes on as the program that has the help which these words ask for: `help kafka`.
@@ -172,8 +171,16 @@ pub fn ensure_kafka() -> anyhow::Result<()> {
 /// Replaces this process by the program that has the clients of Kafka, with the same arguments.
 fn replace_by_kafka() -> anyhow::Result<Infallible> {
     let program = own_program("with-kafka")?;
-    let error = std::process::Command::new(&program)
-        .args(std::env::args_os().skip(1))
+    replace_by_program(&program, std::env::args_os().skip(1))
+}
+
+/// Replaces this process. The program compares the version that it is told with its own.
+fn replace_by_program(
+    program: &Path,
+    arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+) -> anyhow::Result<Infallible> {
+    let error = std::process::Command::new(program)
+        .args(arguments)
         .env(STARTED_BY, VERSION)
         .exec();
     Err(anyhow::Error::new(error).context(format!("cannot start {}", program.display())))

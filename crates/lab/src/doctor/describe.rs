@@ -66,7 +66,7 @@ pub fn describe(environment: &str, addressing: &str, checks: Vec<Check>) -> Envi
     EnvironmentRecord {
         version: FORMAT_VERSION,
         tare: env!("CARGO_PKG_VERSION").to_owned(),
-        tare_build: program::BUILD.map(str::to_owned),
+        tare_build: tare_record::version::BUILD.map(str::to_owned),
         tare_sha256: program::sha256(),
         environment: environment.to_owned(),
         addressing: addressing.to_owned(),
