@@ -23,7 +23,7 @@ use crate::nodes::NodeSets;
 use crate::pod_image::PodImage;
 use crate::run_namespace::{self, FORCE, GONE_LIMIT, IGNORE_ABSENT, RunNamespace};
 use crate::watch::Watch;
-use crate::{forward, problems, record, rights, software_links};
+use crate::{forward, policies, problems, record, rights, software_links};
 
 /// Time for a pod to be there, its image pulled.
 const START_LIMIT: Duration = Duration::from_secs(180);
@@ -74,6 +74,8 @@ pub struct Cluster {
     links: BTreeMap<PathBuf, PathBuf>,
     /// The mesh of the cluster, if arms use it.
     mesh: Option<MeshOfCluster>,
+    /// Addresses of what is external that pods may call.
+    admitted: u32,
 }
 
 impl Cluster {
@@ -130,6 +132,7 @@ impl Cluster {
             node_records,
             links: BTreeMap::new(),
             mesh,
+            admitted: 0,
         };
         match &cluster.made {
             Some(made) => {
@@ -262,29 +265,6 @@ impl Cluster {
         Ok(record)
     }
 
-    /// The API server, as pods reach it.
-    fn api_server(&self) -> Result<SocketAddr, LabError> {
-        let words = [
-            "--namespace=default",
-            "get",
-            "service",
-            "kubernetes",
-            "--output=json",
-        ];
-        let spec = &self.kubectl.json(&words, None)?["spec"];
-        let address = spec["clusterIP"]
-            .as_str()
-            .and_then(|text| text.parse().ok());
-        let port = spec["ports"][0]["port"]
-            .as_u64()
-            .and_then(|port| u16::try_from(port).ok());
-        let (Some(address), Some(port)) = (address, port) else {
-            let text = String::from("the service `kubernetes` of the cluster has no address");
-            return Err(LabError::Cluster(text));
-        };
-        Ok(SocketAddr::new(address, port))
-    }
-
     fn in_namespace(&self, words: &[&str], input: Option<&Value>) -> Result<String, LabError> {
         let within = ["--namespace", &self.namespace];
         self.kubectl.run(&[&within, words].concat(), input)
@@ -336,7 +316,7 @@ impl PodProvider for Cluster {
         let namespace = match &self.made {
             Some(_) => Some(OwnNamespace {
                 name: self.namespace.clone(),
-                api_server: self.api_server()?,
+                api_server: run_namespace::api_server(&self.kubectl)?,
             }),
             None => None,
         };
@@ -364,7 +344,7 @@ impl PodProvider for Cluster {
         // The pod waits for its Secret.
         let mut objects = vec![manifests::secret(&self.run, &name, &data)];
         if !self.options.is_one_of_several {
-            objects.extend(manifests::policies(&self.run, self.mesh.is_some()));
+            objects.extend(policies::of_run(&self.run, self.mesh.is_some()));
         }
         self.make(&objects)?;
         let pods = self.wait(&[&name], SCHEDULE_LIMIT, |pod| {
@@ -383,6 +363,27 @@ impl PodProvider for Cluster {
             config.port,
         );
         Ok((SocketAddr::from((address, config.port)), dial))
+    }
+
+    fn admit(&mut self, at: &str, address: SocketAddr) -> Result<(), LabError> {
+        if self.options.is_one_of_several {
+            let text = "what is external is found in one cluster, and the sites have several: leave one of both out";
+            return Err(LabError::Cluster(String::from(text)));
+        }
+        self.admitted += 1;
+        let behind =
+            policies::service_of(at, &self.namespace).and_then(|(name, namespace, port)| {
+                let of_it = format!("--namespace={namespace}");
+                let said =
+                    self.kubectl
+                        .try_once(&["get", "service", name, &of_it, "--output=json"]);
+                match said.and_then(|text| serde_json::from_str(&text).ok()) {
+                    Some(service) => policies::behind(&service, port),
+                    None => at.contains('.').then(|| policies::all_of(namespace)),
+                }
+            });
+        let policy = policies::external(&self.run, self.admitted, address, behind.as_ref());
+        self.make(&[policy])
     }
 
     fn check_load_cores(&self, pod: &str, cores: u32) -> Result<(), LabError> {

@@ -15,6 +15,7 @@ mod manifests;
 mod mesh_of_cluster;
 mod nodes;
 mod pod_image;
+mod policies;
 mod problems;
 mod record;
 mod rights;

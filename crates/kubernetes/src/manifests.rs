@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use tare_lab::remote::{PodInMesh, PodPurpose};
+use tare_record::external::EXTERNAL;
 
 use crate::nodes::NodeSet;
 
@@ -13,6 +14,8 @@ pub(crate) const RUN: &str = "tare.dev/run";
 pub(crate) const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// Label of a run keeper, with this value.
 pub(crate) const ROLE: &str = "tare.dev/role";
+/// Label of a pod that calls what is external, with the value `external`.
+pub(crate) const CALLS: &str = "tare.dev/calls";
 /// Label of a pod in the mesh of the cluster, with the name of its Service.
 pub(crate) const POD: &str = "tare.dev/pod";
 /// Label that keeps Istio from injecting pods of a namespace.
@@ -96,43 +99,6 @@ pub(crate) fn account(run: &str) -> Vec<Value> {
             "roleRef": {"apiGroup": group, "kind": "Role", "name": ACCOUNT},
             "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": run}],
         }),
-    ]
-}
-
-/// Who may connect to whom: pods of the run to each other and, from these, with the mesh of the cluster, to its control plane. The kubelet
-/// forwards ports whatever is said here. The run keeper alone may call the API server, of which every cluster has its own address.
-pub(crate) fn policies(run: &str, is_in_mesh: bool) -> Vec<Value> {
-    let of_run = json!({"podSelector": {"matchLabels": {RUN: run}}});
-    let mut to = vec![of_run.clone()];
-    if is_in_mesh {
-        to.push(json!({"namespaceSelector": {}}));
-    }
-    let policy = |name: &str, spec: Value| {
-        json!({
-            "apiVersion": "networking.k8s.io/v1",
-            "kind": "NetworkPolicy",
-            "metadata": {"name": format!("{run}-{name}"), "labels": {RUN: run, MANAGED_BY: "tare"}},
-            "spec": spec,
-        })
-    };
-    vec![
-        policy(
-            "pods",
-            json!({
-                "podSelector": {"matchLabels": {RUN: run}},
-                "policyTypes": ["Ingress", "Egress"],
-                "ingress": [{"from": [of_run]}],
-                "egress": [{"to": to}],
-            }),
-        ),
-        policy(
-            ACCOUNT,
-            json!({
-                "podSelector": {"matchLabels": {RUN: run, ROLE: ACCOUNT}},
-                "policyTypes": ["Egress"],
-                "egress": [{}],
-            }),
-        ),
     ]
 }
 
@@ -336,6 +302,9 @@ impl Pod<'_> {
         if is_run_keeper {
             labels[ROLE] = json!(ACCOUNT);
         }
+        if matches!(self.kind, PodKind::Keeper(purpose) if purpose.calls_external) {
+            labels[CALLS] = json!(EXTERNAL);
+        }
         if self.in_mesh.is_none_or(|pod| pod.proxy.is_none()) {
             // Older versions of Istio read the annotation alone.
             annotations[INJECT] = json!("false");
@@ -406,6 +375,7 @@ mod tests {
         redirects: false,
         is_of_agents: true,
         has_parts: false,
+        calls_external: false,
     };
     const RUN_KEEPER: PodKind = PodKind::RunKeeper { has_account: true };
 
@@ -515,6 +485,7 @@ mod tests {
                 redirects,
                 is_of_agents: false,
                 has_parts: true,
+                ..LOAD
             });
             capabilities(&Pod { kind, ..pod() })["add"].clone()
         };
@@ -544,19 +515,6 @@ mod tests {
         let spec = of(PodKind::Keeper(LOAD));
         assert_eq!(spec["containers"][0]["securityContext"]["runAsUser"], 0);
         assert_eq!(spec["volumes"][1]["secret"]["defaultMode"], 0o400);
-    }
-
-    #[test]
-    fn only_pods_of_the_run_may_connect_to_each_other() {
-        let golden = include_str!("../tests/golden/policies.json");
-        let mut all = policies("tare-1", false);
-        assert_eq!(serde_json::from_str::<Vec<Value>>(golden).unwrap(), all);
-        all = policies("tare-1", true);
-        assert_eq!(
-            all[0]["spec"]["egress"][0]["to"][1],
-            json!({"namespaceSelector": {}})
-        );
-        assert!(all[0]["spec"]["ingress"][0]["from"][1].is_null());
     }
 
     #[test]

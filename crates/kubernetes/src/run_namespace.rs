@@ -2,6 +2,7 @@
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
+use std::net::SocketAddr;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -43,6 +44,29 @@ pub(crate) fn new_name() -> String {
         "{PREFIX}{:016x}",
         RandomState::new().build_hasher().finish()
     )
+}
+
+/// The API server, as pods reach it.
+pub(crate) fn api_server(kubectl: &Kubectl) -> Result<SocketAddr, LabError> {
+    let words = [
+        "--namespace=default",
+        "get",
+        "service",
+        "kubernetes",
+        "--output=json",
+    ];
+    let spec = &kubectl.json(&words, None)?["spec"];
+    let address = spec["clusterIP"]
+        .as_str()
+        .and_then(|text| text.parse().ok());
+    let port = spec["ports"][0]["port"]
+        .as_u64()
+        .and_then(|port| u16::try_from(port).ok());
+    let (Some(address), Some(port)) = (address, port) else {
+        let text = String::from("the service `kubernetes` of the cluster has no address");
+        return Err(LabError::Cluster(text));
+    };
+    Ok(SocketAddr::new(address, port))
 }
 
 impl RunNamespace {

@@ -1,12 +1,14 @@
 //! Connects to servers and runs commands, on the host or in a pod's network namespace.
 
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use std::{fmt, io};
 
+use tare_record::external::split;
 use tare_record::load::AddressPolicy;
+use tare_record::text::preview;
 
 use crate::host::{self, SharedHost};
 use crate::http;
@@ -14,6 +16,8 @@ use crate::keeper::{self, ExitStatus, Spawn, lock};
 use crate::subprocess::{self, Output};
 use crate::variables::{self, ProgramKind};
 
+/// Time for a connection to what is external.
+pub(crate) const EXTERNAL_WITHIN: Duration = Duration::from_secs(5);
 /// Maximum of a command's output that is read.
 const OUTPUT_BYTES_MAX: u64 = 1 << 20;
 
@@ -65,6 +69,18 @@ pub(crate) fn first_reachable(
         }
     }
     Err(last)
+}
+
+/// The first address of `HOST:PORT`, as names resolve here, that may be called and accepts a connection.
+pub(crate) fn reachable(at: &str, reach: AddressPolicy) -> Result<SocketAddr, String> {
+    let next = "start it, or correct its address";
+    let unknown = |why: String| format!("{} has no address ({why}); {next}", preview(at));
+    let name = split(at).ok_or_else(|| unknown(String::from("write HOST:PORT")))?;
+    let addresses = name.to_socket_addrs();
+    let addresses = addresses.map_err(|error| unknown(error.to_string()))?;
+    let nothing = unknown(String::from("nothing was found"));
+    let refused = |address, error| format!("no connection to {address}: {error}; {next}");
+    first_reachable(addresses, (reach, EXTERNAL_WITHIN), nothing, refused)
 }
 
 impl Connector {

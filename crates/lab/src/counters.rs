@@ -71,7 +71,7 @@ impl CounterReader {
     /// A reader of HTTP pages of an external part, reachable from this host; `edges` maps ids to names.
     pub(crate) fn of_pages(
         instance: &str,
-        edges: BTreeMap<String, String>,
+        (edges, connector): (BTreeMap<String, String>, Connector),
         counters: Vec<Counter>,
     ) -> CounterReader {
         CounterReader {
@@ -80,7 +80,7 @@ impl CounterReader {
             counters,
             beans: None,
             own_readings: BTreeMap::new(),
-            connector: Connector::Host,
+            connector,
             login: None,
         }
     }
@@ -106,10 +106,7 @@ impl CounterReader {
                 CounterKind::Gauge,
             ),
         ];
-        CounterReader {
-            connector,
-            ..CounterReader::of_pages(instance, BTreeMap::new(), counters)
-        }
+        CounterReader::of_pages(instance, (BTreeMap::new(), connector), counters)
     }
 
     /// Reads all counters; each page is fetched once.

@@ -10,9 +10,11 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use tare_record::clock::ClockOffset;
+use tare_record::load::AddressPolicy;
 use tare_record::regular::open_growing;
 
 use crate::LabError;
+use crate::connector;
 use crate::environment::{Observation, Pace};
 use crate::http;
 use crate::keeper::{INSTANCE_MARK, Keeper, ProcessExit, Spawn};
@@ -71,6 +73,11 @@ pub(crate) trait Host: Send {
 
     /// Connects from a pod.
     fn opener(&mut self, pod: &str) -> io::Result<Opener>;
+
+    /// Finds an address of what is external, `HOST:PORT`, as its name resolves where the pods are; those that call it may do so from then on.
+    fn find_external(&mut self, at: &str, reach: AddressPolicy) -> Result<SocketAddr, String> {
+        connector::reachable(at, reach)
+    }
 
     /// A part of a file of a pod: from this byte, at most so many; and its length. `None`: there is none.
     fn read(

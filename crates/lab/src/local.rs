@@ -209,20 +209,31 @@ impl Local {
 }
 
 impl Local {
-    /// Finds the external parts of a topology: they are on the host's network, so pods must be as well.
+    fn is_elsewhere(&self) -> bool {
+        self.own_folder.is_some()
+    }
+
+    /// Finds the external parts of a topology. On this machine they are on the host's network, so pods must be as well.
     fn find_external(
         &mut self,
         topology: &Topology,
     ) -> Result<BTreeMap<String, external::ExternalAddress>, LabError> {
-        if !topology.external.is_empty() && self.network.word() == "namespaces" {
+        if topology.external.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        if self.is_elsewhere() {
+            external::check_elsewhere(topology, &self.network.environment())?;
+        } else if self.network.word() == "namespaces" {
             return Err(LabError::Unsupported {
                 what: String::from("external parts"),
                 environment: String::from("local with namespaces, whose pods have no way there"),
                 next: String::from("use `addressing: loopback`"),
             });
         }
-        let targets = &self.options.targets;
-        self.found.find(topology, self.options.reach, targets)
+        let reach = self.options.reach;
+        let find = |at: &str| lock(&self.host).find_external(at, reach);
+        self.found
+            .find(topology, (&find, reach), &self.options.targets)
     }
 
     /// Requirements of a plan's targets for the layout.
@@ -278,7 +289,7 @@ impl Environment for Local {
     fn machine(&mut self) -> Result<Option<EnvironmentRecord>, LabError> {
         let (environment, addressing) = (self.network.environment(), self.network.word());
         let here = || doctor::describe(&environment, addressing, Vec::new());
-        Ok(self.own_folder.is_none().then(here))
+        Ok((!self.is_elsewhere()).then(here))
     }
 
     fn provide(
@@ -317,7 +328,9 @@ impl Environment for Local {
             let of_mesh = record.clusters().flat_map(|cluster| &cluster.mesh);
             self.injected = of_mesh.map(|(n, v)| (n.clone(), v.clone())).collect();
             targets.extend(self.injected.clone());
+            let facts = record.facts.clone().into_iter();
             return Ok(EnvironmentRecord {
+                facts: facts.chain(self.found.facts()).collect(),
                 environment: self.network.environment(),
                 addressing: self.network.word().to_owned(),
                 tare_build: tare_record::version::BUILD.map(str::to_owned),
@@ -348,10 +361,7 @@ impl Environment for Local {
         if let Some(how) = self.network.exemption_in_words() {
             record.facts.insert(String::from("redirected-traffic"), how);
         }
-        for (at, address) in self.found.known() {
-            let found = format!("{address}, not started by Tare");
-            record.facts.insert(format!("external {at}"), found);
-        }
+        record.facts.extend(self.found.facts());
         record.link_rtts.clone_from(&self.network.link_rtts);
         Ok(record)
     }
@@ -368,7 +378,7 @@ impl Local {
     /// The template, setting or resource that is wrong.
     pub fn test_bed(&mut self, plan: &TestBedPlan) -> Result<LocalTestBed, LabError> {
         let programs = self.programs(plan)?;
-        let external = self.find_external(&plan.topology)?;
+        let mut external = self.find_external(&plan.topology)?;
         process::pin_own_threads(&plan.placement.target_cpus).map_err(LabError::io(format!(
             "run on the cores {:?} (see `placement:`)",
             plan.placement.target_cpus
@@ -377,6 +387,9 @@ impl Local {
         let name = format!("{}-{}", self.test_beds, plan.name);
         let folder = self.folder.join(&name);
         make_folder(&folder)?;
+        if self.is_elsewhere() {
+            external::copy_tls_files(&mut external, &folder)?;
+        }
         let memory = self.memory.as_ref().map(|memory| memory.join(&name));
         let needs = self.needs(plan)?;
         let is_in_mesh = plan

@@ -14,7 +14,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use base::{install, within};
-use beds::{COPIES, LIMIT, Rig, builtin, copies, through_relay, through_two};
+use beds::{COPIES, LIMIT, Rig, Stranger, builtin, copies, echo_from, through_relay, through_two};
 use tare_lab::environment::{TestBed, TestBedPlan};
 use tare_lab::fetch::Fetcher;
 use tare_lab::local::{Local, LocalTestBed};
@@ -175,52 +175,4 @@ fn connections(bed: &mut dyn TestBed) -> [f64; 2] {
         });
         of_edge.map(|reading| reading.value).sum()
     })
-}
-
-/// The answer to a word that a process in a pod sends.
-fn echo_from(pid: u32, address: &str, port: u16) -> String {
-    let script =
-        format!("exec 3<>/dev/tcp/{address}/{port} && printf hello >&3 && timeout 5 head -c 5 <&3");
-    let output = inside(pid)
-        .args(["timeout", "10", "bash", "-c", &script])
-        .output();
-    String::from_utf8(output.unwrap().stdout).unwrap()
-}
-
-fn inside(pid: u32) -> Command {
-    let mut command = Command::new("nsenter");
-    // Who made the user namespace may do anything in it.
-    if !rustix::process::geteuid().is_root() {
-        let user = format!("--user=/proc/{pid}/ns/user");
-        command.args([&*user, "--preserve-credentials"]);
-    }
-    command.args([&format!("--net=/proc/{pid}/ns/net"), "--"]);
-    command.stderr(Stdio::null());
-    command
-}
-
-/// A server that is no part of the topology.
-struct Stranger(std::process::Child);
-
-impl Stranger {
-    const PORT: u16 = 7777;
-
-    fn serve(pid: u32, address: &str) -> Stranger {
-        let place = format!("{address}:{}", Stranger::PORT);
-        let mut command = inside(pid);
-        command
-            .arg(beds::rig())
-            .args(["serve", &place])
-            .stdout(Stdio::null());
-        let server = Stranger(command.spawn().unwrap());
-        assert!(within(LIMIT, || echo_from(pid, address, Stranger::PORT) == "hello"));
-        server
-    }
-}
-
-impl Drop for Stranger {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }

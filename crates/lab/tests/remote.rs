@@ -14,10 +14,10 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use beds::{LIMIT, Rig, load, rig as rig_program, server, through_relay, until};
-use serde_json::Value;
+use beds::{LIMIT, Rig, Stranger, load, rig as rig_program, server, through_relay, until};
+use serde_json::{Value, json};
 use tare_lab::LabError;
-use tare_lab::environment::{Environment, FaultAction, TestBed};
+use tare_lab::environment::{Environment, FaultAction, TestBed, TestBedPlan};
 use tare_lab::local::Local;
 use tare_lab::process::{snapshot, with_descendants};
 use tare_lab::remote::{
@@ -35,6 +35,10 @@ struct Cuttable {
     made: Arc<Mutex<Vec<String>>>,
     /// Certificates of what the control channel trusts.
     authorities: Arc<Mutex<BTreeSet<String>>>,
+    /// Process and address of the run keeper.
+    run_keeper: Arc<Mutex<Option<(u32, SocketAddr)>>>,
+    /// What is external, and the pods that call it.
+    admitted: Arc<Mutex<Vec<String>>>,
 }
 
 #[derive(Default)]
@@ -88,6 +92,12 @@ impl PodProvider for Cuttable {
         config: &RunKeeperConfig,
     ) -> Result<(SocketAddr, Dial), LabError> {
         let (address, mut dial) = self.pods.start_run_keeper(config)?;
+        let is_it = |pid: &&u32| {
+            let line = std::fs::read_to_string(format!("/proc/{pid}/cmdline"));
+            line.is_ok_and(|line| line.contains("--run"))
+        };
+        let pid = self.pods.pids().iter().find(is_it).copied();
+        *self.run_keeper.lock().unwrap() = pid.map(|pid| (pid, address));
         let wire = Arc::clone(&self.wire);
         let dial = Box::new(move || dial().and_then(|far| wire.join(far)));
         Ok((address, dial))
@@ -102,7 +112,16 @@ impl PodProvider for Cuttable {
         self.made.lock().unwrap().extend(names);
         let authorities = pods.iter().map(|pod| pod.config.authority.clone());
         self.authorities.lock().unwrap().extend(authorities);
+        let calling = pods.iter().filter(|pod| pod.purpose.calls_external);
+        let calling = calling.map(|pod| pod.config.name.clone());
+        self.admitted.lock().unwrap().extend(calling);
         self.pods.create(pods, objects)
+    }
+
+    fn admit(&mut self, at: &str, address: SocketAddr) -> Result<(), LabError> {
+        let admitted = format!("{at} is {address}");
+        self.admitted.lock().unwrap().push(admitted);
+        Ok(())
     }
 
     fn has_users(&self) -> bool {
@@ -142,6 +161,8 @@ fn cuttable() -> Cuttable {
         wire: Arc::default(),
         made: Arc::default(),
         authorities: Arc::default(),
+        run_keeper: Arc::default(),
+        admitted: Arc::default(),
     }
 }
 
@@ -189,6 +210,57 @@ fn the_control_channel_has_an_authority_of_its_own() {
     let authorities = authorities.lock().unwrap();
     assert_eq!(authorities.len(), 1);
     assert!(!authorities.contains(&of_measured));
+}
+
+/// A relay beside the client calls what is external at this address; another pod calls nothing.
+fn to_external(at: &str) -> TestBedPlan {
+    let mut plan = through_relay();
+    let topology = &mut plan.topology;
+    topology.instances[0].name = String::from("bystander");
+    topology.instances[0].target = String::from("mortal");
+    topology.instances[1].pod = String::from("client");
+    let external =
+        json!([{"name": "server", "part": "server", "protocol": "tcp", "at": at, "host": at}]);
+    topology.external = serde_json::from_value(external).unwrap();
+    plan
+}
+
+#[test]
+fn what_is_external_is_found_by_the_run_keeper_and_called_from_the_pod() {
+    let rig = Rig::new();
+    let provider = cuttable();
+    let run_keeper = Arc::clone(&provider.run_keeper);
+    let admitted = Arc::clone(&provider.admitted);
+    let mut local = Local::remote(rig.options(), vec![all_pods(provider)], SILENCE).unwrap();
+    let (pid, address) = run_keeper.lock().unwrap().unwrap();
+    let stranger = Stranger::serve(pid, "0.0.0.0");
+    // A name resolves there: this machine's own loopback has nobody at that port.
+    let name = format!("localhost:{}", Stranger::PORT);
+    local
+        .resolve_external(&to_external(&name).topology)
+        .unwrap();
+    let at = format!("{}:{}", address.ip(), Stranger::PORT);
+    let plan = to_external(&at);
+    local.resolve_external(&plan.topology).unwrap();
+    let mut bed = local.place(&plan).unwrap();
+    bed.start(&mut |_, _| ()).unwrap();
+    bed.check_external().unwrap();
+    let local_name = format!("{name} is 127.0.0.1:{}", Stranger::PORT);
+    let all = admitted.lock().unwrap().clone();
+    assert_eq!(
+        all,
+        [
+            local_name,
+            format!("{at} is {at}"),
+            String::from("1-b1-arm/client")
+        ]
+    );
+    drop(stranger);
+    let said = bed.check_external().unwrap_err().to_string();
+    assert!(said.contains("takes no connection any more"), "{said}");
+    let said = local.resolve_external(&to_external("no-such-host:1").topology);
+    let said = said.unwrap_err().to_string();
+    assert!(said.contains("no-such-host:1 has no address"), "{said}");
 }
 
 #[test]
@@ -251,6 +323,8 @@ fn pods_of_two_sites_come_from_two_providers_and_a_cut_of_one_connection_is_of_i
             wire: Arc::clone(&wires[index]),
             made: Arc::clone(&made[index]),
             authorities: Arc::default(),
+            run_keeper: Arc::default(),
+            admitted: Arc::default(),
         };
         SitePods {
             sites: vec![String::from(["a", "b"][index])],

@@ -17,7 +17,7 @@ use tare_record::text::preview;
 use tare_record::topology::Security;
 
 use self::counters::COUNTERS_MAX;
-use super::{Input, ResolveOptions, Scope, workload};
+use super::{Input, ResolveOptions, Scope, SitesAt, workload};
 use crate::catalog::WorkloadFolder;
 use crate::clusters::{ClusterSaslDef, ClusterTlsDef};
 use crate::def::ExternalMapDef;
@@ -31,9 +31,6 @@ const NO_ENVIRONMENT: &str =
     "an experiment names no variable of your environment: write password_file";
 /// Reason: a login without a password.
 const NO_PASSWORD: &str = "no password: write password_file, a file beside the experiment";
-/// Reason: traffic cannot be redirected.
-pub(super) const NO_REDIRECTION: &str =
-    "what is external is reached over the host's own network, where no pod has one of its own";
 
 /// External parts with their addresses, by name.
 #[derive(Debug, Clone, Default)]
@@ -359,7 +356,17 @@ fn login_of(
     })
 }
 
-/// With external parts everything uses the host's network: pods in namespaces cannot reach them.
+/// Why traffic cannot be redirected.
+pub(super) fn no_redirection(sites: &SitesAt) -> &'static str {
+    match sites {
+        SitesAt::Here => {
+            "what is external is reached over the host's own network, where no pod has one of its own"
+        }
+        SitesAt::Clusters(_) => "calls of what is external are not redirected in pods elsewhere",
+    }
+}
+
+/// With external parts everything on this machine uses the host's network: pods in namespaces cannot reach them.
 pub(super) fn addressing(scope: &mut Scope<'_>, root: &Node, requested: Addressing) -> Addressing {
     if requested == Addressing::Namespaces {
         let mark = match root.get("addressing") {

@@ -327,7 +327,8 @@ fn plan(
 ) -> Plan {
     scope.external = Rc::new(external::externals(scope, input, choices));
     if !scope.external.is_empty() {
-        scope.redirection = Redirection::Impossible(external::NO_REDIRECTION.to_owned());
+        let why = external::no_redirection(&choices.sites);
+        scope.redirection = Redirection::Impossible(why.to_owned());
     }
     let compare = def.compare.unwrap_or(Compare::Arms);
     check_arm_names(scope, input, compare);
@@ -424,7 +425,7 @@ fn addressing(
 ) -> Addressing {
     let requested = choices.addressing.or(def.addressing);
     let requested = requested.unwrap_or(Addressing::Auto);
-    if !scope.external.is_empty() {
+    if !scope.external.is_empty() && choices.sites == SitesAt::Here {
         return external::addressing(scope, root, requested);
     }
     match (requested, &def.sites) {

@@ -57,7 +57,10 @@ impl LocalTestBed {
                 instance: name.clone(),
                 role: EXTERNAL_ROLE,
                 software: format!("{EXTERNAL} {}", found.def.at),
-                reader: found.pages(&self.placed.plan.topology, &usage),
+                reader: self
+                    .placed
+                    .caller_of(name)
+                    .and_then(|caller| found.pages((&self.placed.plan.topology, &caller), &usage)),
             })
             .collect()
     }

@@ -12,14 +12,15 @@ use tare_record::load::{
 use tare_record::plan::{Ask, PreparedTopic};
 use tare_record::topology::{Instance, Security};
 
-use super::external::ExternalAddress;
+use super::external::{self, ExternalAddress};
 use super::layout::{Layout, ROOT_CERTIFICATE};
 use super::pods::TestBedPods;
 use crate::LabError;
+use crate::connector::Connector;
 use crate::environment::{HttpResponse, TestBedPlan};
 use crate::host::SharedHost;
 use crate::http::{self, Request};
-use crate::keeper::Confinement;
+use crate::keeper::{Confinement, lock};
 use crate::render::{Identity, Rendered};
 
 /// A test bed whose files are rendered; nothing is started.
@@ -158,6 +159,16 @@ impl PlacedTestBed {
         true
     }
 
+    /// The network from which an external part is called; `None`: no pod of the arm calls it.
+    pub(super) fn caller_of(&self, external: &str) -> Option<Connector> {
+        let mut callers = external::callers(&self.plan.topology);
+        let caller = callers.find(|(name, _)| *name == external);
+        match caller {
+            Some((_, pod)) => Some(self.pods.connector(pod)),
+            None => (!lock(&self.host).is_elsewhere()).then_some(Connector::Host),
+        }
+    }
+
     /// Whether the brokers of a topic are not started by Tare.
     pub(super) fn is_external(&self, topic: &PreparedTopic) -> bool {
         let mut external = self.external.values();
@@ -195,6 +206,13 @@ pub(super) fn files_of_pods(
         if let Some(keys) = agents.get(&instance.name).and_then(|one| one.key.parent()) {
             let paths = all.entry(instance.pod.clone()).or_default();
             paths.push(keys.to_owned());
+        }
+        let mut called = plan.topology.routes.iter();
+        let called = called.find(|route| route.from == instance.name);
+        let keys = called.map(|route| external::tls_folder(folder, &route.to));
+        if let Some(keys) = keys.filter(|keys| keys.exists()) {
+            let paths = all.entry(instance.pod.clone()).or_default();
+            paths.push(keys);
         }
     }
     all

@@ -14,6 +14,7 @@ use tare_record::record::{EnvironmentRecord, LinkRtt, TargetVersion};
 use tare_record::topology::{InstanceRole, SiteLink};
 
 use super::addresses::{self, Addresses};
+use super::external;
 use super::layout::{Redirect, redirected_pods};
 use super::lock;
 use crate::LabError;
@@ -246,6 +247,7 @@ impl Network {
             let cpus = &plan.placement.target_cpus;
             let mut wanted = BTreeMap::new();
             let redirected = redirected_pods(topology)?;
+            let calling: BTreeSet<&str> = external::callers(topology).map(|(_, pod)| pod).collect();
             for pod in &topology.pods {
                 let within = topology.instances.iter().filter(|one| one.pod == pod.name);
                 let agents = within.clone().filter_map(|one| plan.agents.get(&one.name));
@@ -257,6 +259,7 @@ impl Network {
                         redirects: redirected.contains(&pod.name),
                         is_of_agents,
                         has_parts,
+                        calls_external: calling.contains(pod.name.as_str()),
                     };
                     // A pod of a further agent has no sidecar.
                     let in_mesh = mesh_pods.pods.get(&name).cloned();

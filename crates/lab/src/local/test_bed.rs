@@ -14,7 +14,7 @@ use tare_record::topology::InstanceRole;
 
 use super::agent::LocalAgent;
 use super::collect::AGENT_PLAN;
-use super::external::{ExternalAddress, ExternalReader};
+use super::external::ExternalReader;
 use super::placed::{self, PlacedTestBed, hosts_of};
 use super::{AGENT, LOG, collect, isolation, lock};
 use crate::LabError;
@@ -73,8 +73,10 @@ impl LocalTestBed {
                 .collect(),
             external_readers: placed
                 .external
-                .values()
-                .filter_map(|found| found.reader(&placed.plan.topology))
+                .iter()
+                .filter_map(|(name, found)| {
+                    found.reader(&placed.plan.topology, &placed.caller_of(name)?)
+                })
                 .collect(),
             created: Vec::new(),
             placed,
@@ -483,8 +485,11 @@ impl TestBed for LocalTestBed {
     }
 
     fn check_external(&mut self) -> Result<(), LabError> {
-        let mut external = self.placed.external.values();
-        external.try_for_each(ExternalAddress::check_connection)
+        let mut external = self.placed.external.iter();
+        external.try_for_each(|(name, found)| {
+            let caller = self.placed.caller_of(name);
+            caller.map_or(Ok(()), |caller| found.check_connection(&caller))
+        })
     }
 
     fn unexpected_exits(&mut self) -> Vec<UnexpectedExit> {

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tare_net::link::RoundTrips;
+use tare_record::load::AddressPolicy;
 
 use super::channels::Channels;
 use super::connection::Peer;
@@ -175,6 +176,16 @@ impl Exchange {
     /// Has the run keeper measure round trips to an address on which somebody listens.
     pub(super) fn round_trips(&self, to: SocketAddr, count: u32) -> Result<RoundTrips, LabError> {
         self.ask_run_keeper(|id| RunOrder::RoundTrips { id, to, count })
+    }
+
+    /// Has the run keeper find an address of what is external; or why there is none.
+    pub(super) fn find_external(
+        &self,
+        at: &str,
+        reach: AddressPolicy,
+    ) -> Result<Result<SocketAddr, String>, LabError> {
+        let at = at.to_owned();
+        self.ask_run_keeper(|id| RunOrder::FindExternal { id, at, reach })
     }
 
     /// Has the run keeper let these pods in; returns when it does.

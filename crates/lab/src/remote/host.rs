@@ -13,6 +13,7 @@ use serde_json::Value;
 use tare_net::link::RoundTrips;
 use tare_net::redirect::RedirectRules;
 use tare_record::clock::ClockOffset;
+use tare_record::load::AddressPolicy;
 use tare_record::record::{EnvironmentRecord, TargetVersion};
 
 use super::brought::{self, LOG_BYTES_MAX};
@@ -20,7 +21,7 @@ use super::exchange::{ANSWER_LIMIT, Exchange, NotDone, millis};
 use super::greeting::{SERVER_NAME, token_of};
 use super::message::PodOrder;
 use super::observation::{ObservedElsewhere, RemoteObservation};
-use super::place::{Place, between, one_of};
+use super::place::{Place, between, no_place, one_of};
 use super::pod_keeper::{PodKeeperConfig, WAY_MODE};
 use super::pod_provider::{
     ControlPlanePod, PodAddress, PodInMesh, PodProvider, PodRequest, SitePods, WantedPod,
@@ -440,6 +441,10 @@ impl Host for RemoteHost {
         Ok(Box::new(move |to, within| exchange.dial(&pod, to, within)))
     }
 
+    fn find_external(&mut self, at: &str, reach: AddressPolicy) -> Result<SocketAddr, String> {
+        self.places[0].find_external(at, reach)
+    }
+
     fn read(
         &mut self,
         pod: &str,
@@ -589,9 +594,4 @@ impl Host for RemoteHost {
             Ok(Box::new(observation) as Box<dyn Observation>)
         })
     }
-}
-
-/// No environment has pods of a site.
-fn no_place(site: &str) -> LabError {
-    LabError::Plan(format!("there is no cluster for the site {site}"))
 }

@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tare_net::redirect::RedirectRules;
+use tare_record::load::AddressPolicy;
 
 use crate::keeper::Spawn;
 use crate::observe::ObservedInstance;
@@ -145,6 +146,12 @@ pub(crate) enum PodOrder {
 pub(crate) enum RunOrder {
     /// Measure round trips to an address on which somebody listens, as long as connections take to be made.
     RoundTrips { id: u64, to: SocketAddr, count: u32 },
+    /// Find the first address of `HOST:PORT` that may be called and accepts a connection, as names resolve there.
+    FindExternal {
+        id: u64,
+        at: String,
+        reach: AddressPolicy,
+    },
     /// Let these pods in, each once.
     Expect { id: u64, pods: Vec<String> },
     /// They are removed: nobody is let in under their names.

@@ -6,6 +6,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use tare_net::link::RoundTrips;
+use tare_record::load::AddressPolicy;
 use tare_record::record::EnvironmentRecord;
 
 use super::connection::{Caller, Peer};
@@ -82,6 +83,15 @@ impl Place {
         clock.map_or(ANSWER_LIMIT / 10, |clock| {
             Duration::from_nanos(clock.error_ns * 2)
         })
+    }
+
+    /// An address of what is external, found by the run keeper: names of Services resolve there. Pods that call it may do so from then on.
+    pub fn find_external(&self, at: &str, reach: AddressPolicy) -> Result<SocketAddr, String> {
+        let found = self.exchange.find_external(at, reach);
+        let address = found.map_err(|error| error.to_string())??;
+        let admitted = lock(&self.provider).admit(at, address);
+        admitted.map_err(|error| error.to_string())?;
+        Ok(address)
     }
 
     /// Waits until the keeper of a pod has connected.
@@ -209,4 +219,9 @@ pub(super) fn one_of(
     first.fingerprint = fingerprints.join(",");
     first.machine_id = Some(first.fingerprint.clone());
     Ok(Some(first))
+}
+
+/// No environment has pods of a site.
+pub(super) fn no_place(site: &str) -> LabError {
+    LabError::Plan(format!("there is no cluster for the site {site}"))
 }

@@ -49,6 +49,8 @@ pub struct PodPurpose {
     pub is_of_agents: bool,
     /// Whether anything is measured in it: load is not.
     pub has_parts: bool,
+    /// Whether it calls what is external.
+    pub calls_external: bool,
 }
 
 /// What a pod is in the mesh that its cluster has.
@@ -142,6 +144,14 @@ pub trait PodProvider: Send {
         pods: &[PodRequest],
         objects: &[Value],
     ) -> Result<BTreeMap<String, PodAddress>, LabError>;
+
+    /// Lets pods that call what is external (`HOST:PORT` as written) connect to this address of it.
+    ///
+    /// # Errors
+    /// Why they may not.
+    fn admit(&mut self, _at: &str, _address: SocketAddr) -> Result<(), LabError> {
+        Ok(())
+    }
 
     /// Checks the number of cores that a pod of agents may use.
     ///

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use rustls::ServerConfig;
 use serde::{Deserialize, Serialize};
 use tare_net::link::RoundTrips;
+use tare_record::load::AddressPolicy;
 
 use super::clock;
 use super::connection::Peer;
@@ -16,6 +17,7 @@ use super::greeting::{GREETING_WITHIN, Hello, Within, failed, let_in, server_con
 use super::message::{CONDUCTOR, RunEvent, RunOrder, of_pod, pack, unpack};
 use super::own_namespace::{self, OwnNamespace};
 use crate::LabError;
+use crate::connector::reachable;
 use crate::keeper::lock;
 use crate::process;
 
@@ -246,6 +248,9 @@ impl RunKeeper {
                     let result = result.unwrap_or_default();
                     self.tell(&RunEvent::Reply { id, result });
                 }
+                Ok((RunOrder::FindExternal { id, at, reach }, _)) => {
+                    self.find_external(id, at, reach);
+                }
                 Ok((RunOrder::Expect { id, pods }, _)) => {
                     // These two names are not of pods.
                     let pods = pods.into_iter();
@@ -272,6 +277,23 @@ impl RunKeeper {
         };
         if let Err(why) = sent {
             self.tell(&RunEvent::Lost { pod: name, why });
+        }
+    }
+
+    /// Names may take long to resolve: other messages do not wait for that.
+    fn find_external(&self, id: u64, at: String, reach: AddressPolicy) {
+        let conductor = Arc::clone(&self.conductor);
+        let reply = move |found: Result<SocketAddr, String>| {
+            let result = serde_json::to_value(found).unwrap_or_default();
+            let event = pack(&RunEvent::Reply { id, result }, &[]);
+            let _ = conductor.send(of_pod("", &event));
+        };
+        let refuse = reply.clone();
+        let started = std::thread::Builder::new()
+            .name(String::from("find"))
+            .spawn(move || reply(reachable(&at, reach)));
+        if let Err(error) = started {
+            refuse(Err(error.to_string()));
         }
     }
 

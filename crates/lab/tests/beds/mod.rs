@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -207,5 +208,53 @@ impl Rig {
 
     pub fn local(&self) -> Local {
         Local::new(self.options()).unwrap()
+    }
+}
+
+/// The answer to a word that a process in a pod sends.
+pub fn echo_from(pid: u32, address: &str, port: u16) -> String {
+    let script =
+        format!("exec 3<>/dev/tcp/{address}/{port} && printf hello >&3 && timeout 5 head -c 5 <&3");
+    let output = inside(pid)
+        .args(["timeout", "10", "bash", "-c", &script])
+        .output();
+    String::from_utf8(output.unwrap().stdout).unwrap()
+}
+
+fn inside(pid: u32) -> Command {
+    let mut command = Command::new("nsenter");
+    // Who made the user namespace may do anything in it.
+    if !rustix::process::geteuid().is_root() {
+        let user = format!("--user=/proc/{pid}/ns/user");
+        command.args([&*user, "--preserve-credentials"]);
+    }
+    command.args([&format!("--net=/proc/{pid}/ns/net"), "--"]);
+    command.stderr(Stdio::null());
+    command
+}
+
+/// A server that is no part of the topology.
+pub struct Stranger(std::process::Child);
+
+impl Stranger {
+    pub const PORT: u16 = 7777;
+
+    pub fn serve(pid: u32, address: &str) -> Stranger {
+        let place = format!("{address}:{}", Stranger::PORT);
+        let mut command = inside(pid);
+        command
+            .arg(rig())
+            .args(["serve", &place])
+            .stdout(Stdio::null());
+        let server = Stranger(command.spawn().unwrap());
+        until(|| echo_from(pid, address, Stranger::PORT) == "hello");
+        server
+    }
+}
+
+impl Drop for Stranger {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
