@@ -12,7 +12,7 @@ use std::io::BufReader;
 use std::path::Path;
 use std::time::Duration;
 
-use rig::{only_run, run_experiment, turn};
+use rig::{finish, only_run, run_experiment, stderr, stdout, tare, turn};
 use tare_record::record::{EnvironmentRecord, TrialRecord, TrialStatus};
 use tare_stats::hlog;
 
@@ -166,4 +166,79 @@ fn check_agents(run: &Path, record: &TrialRecord) {
     let of_answers = tags.iter().find(|(tag, _)| tag.ends_with(".latency"));
     let counts = of_answers.unwrap().1.buckets().map(|(_, _, count)| count);
     assert_eq!(counts.sum::<u64>(), 900);
+}
+
+#[test]
+fn a_pod_elsewhere_has_the_limit_of_its_arm_alone_and_what_that_held_back_is_said() {
+    if !rustix::process::geteuid().is_root() {
+        println!("not root: no control groups");
+        return;
+    }
+    let _turn = turn();
+    let folder = tempfile::tempdir().unwrap();
+    // Clients that never pause want far more than a fiftieth of a core, however busy the machine is.
+    let text = "question: What does a limit elsewhere do?\nworkload: echo\narms:\n  - {name: free}\n  - {name: held, limits: {server: {cpu: 20m, memory: 64MiB}}}\n\
+        load: {model: closed, clients: 4, duration: 3s, warmup: 100ms, timeout: 20s}\n\
+        blocks: 1\naa_check: false\nseed: 7\n";
+    let more = ["--environment", "remote", "--silence", "30"];
+    let records = run_experiment(folder.path(), text, &more, LIMIT);
+    check_trials(&records, &["free", "held"], 1);
+    for record in &records {
+        let server = record.instances.iter().find(|one| one.instance == "server");
+        let server = server.unwrap();
+        match record.arm.as_str() {
+            "held" => {
+                let (held, all) = (
+                    server.throttled_periods.unwrap(),
+                    server.quota_periods.unwrap(),
+                );
+                assert!(held >= 10 && held <= all, "{server:?}");
+            }
+            _ => assert_eq!(server.quota_periods, None, "{server:?}"),
+        }
+        let client = record.instances.iter().find(|one| one.role == "agent");
+        assert_eq!(client.unwrap().quota_periods, None);
+    }
+    let run = only_run(&folder.path().join("runs")).unwrap();
+    for form in [&[][..], &["--json"]] {
+        let words = [&["report", run.to_str().unwrap()], form].concat();
+        let said = stdout(&finish(&mut tare(&words), LIMIT));
+        assert!(
+            said.contains("The CPU limit of server held it back in held ("),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn what_pods_elsewhere_cannot_have_is_refused_before_anything_is_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("mine.yaml");
+    let text = "question: What does it cost?\nworkload: echo\narms:\n  - {name: direct}\n  - {name: near, sidecars: {on: [client], proxy: haproxy}, limits: {client-sidecar: {cpu: 300m}}}\n\
+        load: {rate: 100, duration: 1s}\nblocks: 1\n";
+    fs::write(&file, text).unwrap();
+    let out = folder.path().join("runs");
+    let said = |more: &[&str]| {
+        let words = [
+            "run",
+            file.to_str().unwrap(),
+            "--environment",
+            "remote",
+            "--out",
+        ];
+        let mut command = tare(&words);
+        let output = finish(command.arg(&out).args(more), LIMIT);
+        assert!(!output.status.success() && !out.exists());
+        stderr(&output)
+    };
+    let limits = said(&[]);
+    assert!(
+        limits.contains("`limits` of client-sidecar") && limits.contains("give client,"),
+        "{limits}"
+    );
+    let profile = said(&["--profile", "server"]);
+    assert!(
+        profile.contains("--profile samples stacks on this machine alone"),
+        "{profile}"
+    );
 }

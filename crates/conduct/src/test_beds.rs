@@ -177,7 +177,7 @@ pub fn test_bed_plan(plan: &Plan, arm: &Arm, cell: &Cell, name: &str) -> TestBed
         workload: cell.workload.clone(),
         targets: cell.targets.clone(),
         placement: plan.placement.clone(),
-        limits: plan.limits.clone(),
+        limits: plan.limits_of(arm),
         excluded: arm.excluded.clone(),
         agents: agents(plan),
     }

@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 use serde_json::Value;
 use tare_lab::LabError;
 use tare_lab::remote::{
-    ControlPlanePod, Dial, OwnNamespace, PodAddress, PodNode, PodProvider, PodRequest,
+    ControlPlanePod, Dial, OwnNamespace, PodAddress, PodInMesh, PodNode, PodProvider, PodRequest,
     RunKeeperConfig,
 };
+use tare_record::plan::Limits;
 use tare_record::record::{EnvironmentRecord, NodeRecord, TargetVersion};
 
 use crate::cluster_options::ClusterOptions;
@@ -20,19 +21,17 @@ use crate::leftovers::{delete_run_keeper, sweep, sweep_within};
 use crate::manifests::{self, CONFIG_FILE, CONTAINER, Pod, PodKind};
 use crate::mesh_of_cluster::MeshOfCluster;
 use crate::nodes::NodeSets;
+use crate::opt_out::{self, Marks};
 use crate::pod_image::PodImage;
+use crate::pods_that_start::{self, DELETED};
 use crate::run_namespace::{self, FORCE, GONE_LIMIT, IGNORE_ABSENT, RunNamespace};
 use crate::watch::Watch;
 use crate::{forward, policies, problems, record, rights, software_links};
 
-/// Time for a pod to be there, its image pulled.
-const START_LIMIT: Duration = Duration::from_secs(180);
 /// Time for the scheduler to find a node: a cluster may have to add one.
 const SCHEDULE_LIMIT: Duration = Duration::from_secs(60);
 /// The same for a pod that was on a node before: that node must be there.
 const RETURN_LIMIT: Duration = Duration::from_secs(20);
-/// Interval of looking at pods that do not change.
-const LOOK: Duration = Duration::from_secs(1);
 /// Age from which a later run removes what is left of this one.
 pub(crate) const KEEP: Duration = Duration::from_secs(24 * 3600);
 /// Domain of a cluster's Services, unless it was set up otherwise.
@@ -43,12 +42,10 @@ pub(crate) const RUN_KEEPER: &str = "run-keeper";
 const PROBE: &str = "probe";
 /// Most of the log of an injected proxy.
 const LOG_BYTES_MAX: u64 = 16 << 20;
-/// Why a pod is gone that nobody of the run has removed.
-const DELETED: &str = "it was deleted";
 
 /// Where the pods of a run are. Dropping it deletes them, and the namespace if it is the run's own.
 pub struct Cluster {
-    kubectl: Kubectl,
+    pub(crate) kubectl: Kubectl,
     options: ClusterOptions,
     /// Name of the run: value of a label of all that it makes.
     run: String,
@@ -56,7 +53,7 @@ pub struct Cluster {
     /// The run's own namespace; `None`: it was there before.
     made: Option<RunNamespace>,
     /// In a namespace of others: the run keeper's pod with its UID, which owns all that the run makes.
-    owner: Option<(String, String)>,
+    pub(crate) owner: Option<(String, String)>,
     image: PodImage,
     watch: Watch,
     /// Names of pods at the API server, by the run's.
@@ -72,6 +69,9 @@ pub struct Cluster {
     node_records: Vec<NodeRecord>,
     /// Folders of this machine that are elsewhere in the image.
     links: BTreeMap<PathBuf, PathBuf>,
+    /// What keeps all meshes away from a pod, and all but that of the cluster that arms use.
+    kept_out: Marks,
+    others_kept_out: Marks,
     /// The mesh of the cluster, if arms use it.
     mesh: Option<MeshOfCluster>,
     /// Addresses of what is external that pods may call.
@@ -109,11 +109,18 @@ impl Cluster {
             None => {
                 let now = SystemTime::now().duration_since(UNIX_EPOCH);
                 let expires = now.unwrap_or_default() + KEEP;
-                let (redirects, is_in_mesh) = (options.redirects, options.mesh.is_some());
-                let manifest = manifests::namespace(&run, expires.as_secs(), redirects, is_in_mesh);
+                let used = options.mesh.as_ref().map(|mesh| &*mesh.title);
+                let marks = opt_out::of_all(&options.opt_outs, used, |one| &one.namespaces);
+                let (redirects, expires_s) = (options.redirects, expires.as_secs());
+                let manifest = manifests::namespace(&run, expires_s, redirects, &marks);
                 Some(RunNamespace::make(&kubectl, &manifest)?)
             }
         };
+        let marks = |used| opt_out::of_all(&options.opt_outs, used, |one| &one.pods);
+        let (kept_out, others_kept_out) = (
+            marks(None),
+            marks(options.mesh.as_ref().map(|mesh| &*mesh.title)),
+        );
         // From here on, dropping it removes what was made.
         let cluster = Cluster {
             image: PodImage::new(&options.image),
@@ -131,6 +138,8 @@ impl Cluster {
             recorded,
             node_records,
             links: BTreeMap::new(),
+            kept_out,
+            others_kept_out,
             mesh,
             admitted: 0,
         };
@@ -170,50 +179,10 @@ impl Cluster {
         &self,
         pods: &[&str],
         schedule_limit: Duration,
-        mut found: impl FnMut(&Value) -> Option<T>,
+        found: impl FnMut(&Value) -> Option<T>,
     ) -> Result<Vec<T>, LabError> {
-        let began = Instant::now();
-        loop {
-            let is_late = began.elapsed() > schedule_limit;
-            let known = self.watch.wait(LOOK, |all| {
-                let lost = |name: &str, why: String| LabError::PodLost {
-                    pod: name.to_owned(),
-                    why,
-                };
-                if let Some(name) = pods.iter().find(|name| all.get(**name) == Some(&None)) {
-                    return Some(Err(lost(name, String::from(DELETED))));
-                }
-                let states: Vec<&Value> = pods
-                    .iter()
-                    .filter_map(|name| all.get(*name)?.as_ref())
-                    .collect();
-                let there: Vec<T> = states.iter().filter_map(|pod| found(pod)).collect();
-                if there.len() == pods.len() {
-                    return Some(Ok(there));
-                }
-                // One that has ended, unlike one that cannot start, may do so the next time.
-                let mut wrong = states.iter().filter_map(|pod| match problems::of_end(pod) {
-                    Some(why) => Some(lost(pod["metadata"]["name"].as_str().unwrap_or(""), why)),
-                    None => problems::of_start(pod, is_late).map(LabError::Cluster),
-                });
-                wrong.next().map(Err)
-            });
-            match known {
-                Some(Ok(there)) => return Ok(there),
-                Some(Err(error)) => return Err(error),
-                None if began.elapsed() > START_LIMIT => {
-                    let text = format!(
-                        "{}: not all of {} have started within {} s: see `kubectl --namespace {} describe pods`",
-                        self.kubectl.name(),
-                        pods.join(", "),
-                        START_LIMIT.as_secs(),
-                        self.namespace
-                    );
-                    return Err(LabError::Cluster(text));
-                }
-                None => {}
-            }
-        }
+        let there = (&self.kubectl, self.namespace.as_str());
+        pods_that_start::wait(&self.watch, there, (pods, schedule_limit), found)
     }
 
     /// What all pods have in common.
@@ -228,7 +197,16 @@ impl Cluster {
             node: None,
             nodes: &self.nodes.of_agents,
             cores: None,
+            limits: Limits::default(),
+            marks: &self.kept_out,
             in_mesh: None,
+        }
+    }
+
+    fn marks(&self, in_mesh: Option<&PodInMesh>) -> &Marks {
+        match in_mesh.is_some_and(|pod| pod.proxy.is_some()) {
+            true => &self.others_kept_out,
+            false => &self.kept_out,
         }
     }
 
@@ -239,6 +217,7 @@ impl Cluster {
         let pod = Pod {
             name: &probe,
             arguments: &["doctor", "--json"],
+            marks: self.marks(in_mesh.as_ref()),
             in_mesh: in_mesh.as_ref(),
             ..self.pod()
         };
@@ -263,6 +242,11 @@ impl Cluster {
         })?;
         self.in_namespace(&["delete", "pod", &probe, "--wait=false"], None)?;
         Ok(record)
+    }
+
+    fn has_two_limits(&self, pod: &PodRequest) -> bool {
+        let is_exclusive = pod.purpose.is_of_agents && self.options.load_cores.is_some();
+        is_exclusive && pod.limits != Limits::default()
     }
 
     fn in_namespace(&self, words: &[&str], input: Option<&Value>) -> Result<String, LabError> {
@@ -371,17 +355,7 @@ impl PodProvider for Cluster {
             return Err(LabError::Cluster(String::from(text)));
         }
         self.admitted += 1;
-        let behind =
-            policies::service_of(at, &self.namespace).and_then(|(name, namespace, port)| {
-                let of_it = format!("--namespace={namespace}");
-                let said =
-                    self.kubectl
-                        .try_once(&["get", "service", name, &of_it, "--output=json"]);
-                match said.and_then(|text| serde_json::from_str(&text).ok()) {
-                    Some(service) => policies::behind(&service, port),
-                    None => at.contains('.').then(|| policies::all_of(namespace)),
-                }
-            });
+        let behind = policies::behind_service(&self.kubectl, at, &self.namespace);
         let policy = policies::external(&self.run, self.admitted, address, behind.as_ref());
         self.make(&[policy])
     }
@@ -409,6 +383,12 @@ impl PodProvider for Cluster {
         pods: &[PodRequest],
         objects: &[Value],
     ) -> Result<BTreeMap<String, PodAddress>, LabError> {
+        if let Some(pod) = pods.iter().find(|pod| self.has_two_limits(pod)) {
+            return Err(LabError::Cluster(format!(
+                "{} has limits and exclusive cores: leave its `limits` or --load-cores out",
+                of_topology(&pod.config.name)
+            )));
+        }
         let services = match &mut self.mesh {
             Some(mesh) => mesh.create(pods, objects)?,
             None => BTreeMap::new(),
@@ -448,6 +428,8 @@ impl PodProvider for Cluster {
                 node: self.placed.get(of_topology(of_run)).map(String::as_str),
                 nodes,
                 cores,
+                limits: request.limits,
+                marks: self.marks(in_mesh.as_ref()),
                 in_mesh: in_mesh.as_ref(),
                 ..self.pod()
             };

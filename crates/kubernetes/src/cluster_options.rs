@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::installed::InstalledMesh;
+use crate::opt_out::OptOut;
 
 /// A cluster, and the image of the pods.
 #[derive(Debug, Clone)]
@@ -20,6 +21,8 @@ pub struct ClusterOptions {
     pub tare: PathBuf,
     /// Whether the traffic of any pod is redirected.
     pub redirects: bool,
+    /// How pods stay without the proxies of each mesh that is known.
+    pub opt_outs: Vec<OptOut>,
     /// The mesh of the cluster that arms use.
     pub mesh: Option<InstalledMesh>,
     /// Labels of the nodes for load; `None`: a third of the nodes.

@@ -7,6 +7,7 @@ use tare_lab::LabError;
 use crate::cluster::{KEEP, RUN_KEEPER};
 use crate::kubectl::Kubectl;
 use crate::manifests::{self, ACCOUNT, ROLE, RUN};
+use crate::opt_out::Marks;
 use crate::run_namespace::{self, GONE_LIMIT, IGNORE_ABSENT, RunNamespace};
 
 /// Age below which a namespace may still get its run keeper.
@@ -126,7 +127,7 @@ fn namespaces(kubectl: &Kubectl) -> Result<Value, LabError> {
 
 /// The API server's clock: the time at which it would make a namespace. It makes none.
 fn server_time_s(kubectl: &Kubectl) -> Result<i64, LabError> {
-    let manifest = manifests::namespace(&run_namespace::new_name(), 0, false, false);
+    let manifest = manifests::namespace(&run_namespace::new_name(), 0, false, &Marks::default());
     let words = [
         "create",
         "--filename=-",

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use tare_lab::remote::{PodInMesh, PodPurpose};
 use tare_record::external::EXTERNAL;
+use tare_record::plan::Limits;
 
 use crate::nodes::NodeSet;
+use crate::opt_out::Marks;
 
 /// Label of everything that a run makes, with the run's name.
 pub(crate) const RUN: &str = "tare.dev/run";
@@ -18,10 +20,6 @@ pub(crate) const ROLE: &str = "tare.dev/role";
 pub(crate) const CALLS: &str = "tare.dev/calls";
 /// Label of a pod in the mesh of the cluster, with the name of its Service.
 pub(crate) const POD: &str = "tare.dev/pod";
-/// Label that keeps Istio from injecting pods of a namespace.
-const INJECTION: &str = "istio-injection";
-/// Label that keeps Istio from injecting a pod.
-const INJECT: &str = "sidecar.istio.io/inject";
 /// Annotation of a run's namespace: when it may be removed by others, seconds since the epoch.
 pub(crate) const EXPIRES: &str = "tare.dev/expires";
 /// Folder of a pod's configuration.
@@ -34,8 +32,11 @@ pub(crate) const ACCOUNT: &str = "run-keeper";
 pub(crate) const CONTAINER: &str = "tare";
 /// Memory of a pod with exclusive cores.
 const LOAD_MEMORY: &str = "2Gi";
-/// Most memory of any other pod: a leak in what is measured must not take the node.
+/// Most memory of any other pod without a limit of its arm: a leak in what is measured must not take the node.
 const MEMORY_MAX: &str = "4Gi";
+/// Memory and CPU that any other pod requests.
+const REQUESTED_BYTES: u64 = 128 << 20;
+const REQUESTED_MILLICORES: u64 = 100;
 /// User of pods in which nothing but Tare runs: that of the image.
 const USER: u32 = 1000;
 /// Capabilities of a keeper for the users of what is measured: to start, signal and read it, and to take all of these from it. The Pod
@@ -54,30 +55,19 @@ const NAME_MAX: usize = 63;
 /// Longest name of a pod without what makes it unique.
 const STEM_MAX: usize = 50;
 
-/// The namespace of a run.
-pub(crate) fn namespace(
-    run: &str,
-    expires_unix_s: u64,
-    redirects: bool,
-    is_injected: bool,
-) -> Value {
-    let mut namespace = json!({
-        "apiVersion": "v1",
-        "kind": "Namespace",
-        "metadata": {
-            "name": run,
-            "labels": {RUN: run, MANAGED_BY: "tare"},
-            "annotations": {EXPIRES: expires_unix_s.to_string(), "linkerd.io/inject": "disabled"},
-        },
-    });
-    if !is_injected {
-        namespace["metadata"]["labels"][INJECTION] = json!("disabled");
-    }
+/// The namespace of a run, with what keeps meshes away.
+pub(crate) fn namespace(run: &str, expires_unix_s: u64, redirects: bool, marks: &Marks) -> Value {
+    let mut labels = json!(marks.labels);
+    labels[RUN] = json!(run);
+    labels[MANAGED_BY] = json!("tare");
     if redirects {
         // The capability NET_ADMIN is refused by the other Pod Security Standards.
-        namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] = json!("privileged");
+        labels["pod-security.kubernetes.io/enforce"] = json!("privileged");
     }
-    namespace
+    let mut annotations = json!(marks.annotations);
+    annotations[EXPIRES] = json!(expires_unix_s.to_string());
+    let metadata = json!({"name": run, "labels": labels, "annotations": annotations});
+    json!({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
 }
 
 /// What the run keeper may do: delete its own namespace, when nobody else does.
@@ -144,6 +134,10 @@ pub(crate) struct Pod<'a> {
     pub nodes: &'a NodeSet,
     /// Exclusive cores.
     pub cores: Option<u32>,
+    /// Limits that its arm declares.
+    pub limits: Limits,
+    /// What keeps meshes away.
+    pub marks: &'a Marks,
     /// Its part in the mesh of the cluster.
     pub in_mesh: Option<&'a PodInMesh>,
 }
@@ -179,13 +173,26 @@ pub(crate) fn service(run: &str, pod: &PodInMesh) -> Option<Value> {
 
 impl Pod<'_> {
     fn resources(&self) -> Value {
-        let Some(cores) = self.cores else {
-            // A limit of CPU would throttle what is measured.
-            return json!({"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": MEMORY_MAX}});
+        let bytes = |limit: Option<u64>| {
+            limit.map_or_else(|| json!(MEMORY_MAX), |limit| json!(limit.to_string()))
         };
-        // The quality of service Guaranteed with whole cores: the CPU manager's static policy makes these exclusive.
-        let all = json!({"cpu": cores.to_string(), "memory": LOAD_MEMORY});
-        json!({"requests": all, "limits": all})
+        if let Some(cores) = self.cores {
+            // The quality of service Guaranteed with whole cores: the CPU manager's static policy makes these exclusive.
+            let all = json!({"cpu": cores.to_string(), "memory": LOAD_MEMORY});
+            return json!({"requests": all, "limits": all});
+        }
+        let Limits { cpu, memory_bytes } = self.limits;
+        // A request above its limit is refused.
+        let requested = REQUESTED_BYTES.min(memory_bytes.unwrap_or(u64::MAX));
+        let cpu = cpu.map(|cores| (cores * 1000.0).round().max(1.0) as u64);
+        let millicores = cpu.unwrap_or(u64::MAX).min(REQUESTED_MILLICORES);
+        let mut limits = json!({"memory": bytes(memory_bytes)});
+        // Without one that an arm declares there is none: it throttles what is measured.
+        if let Some(cpu) = cpu {
+            limits["cpu"] = json!(format!("{cpu}m"));
+        }
+        let requests = json!({"cpu": format!("{millicores}m"), "memory": requested.to_string()});
+        json!({"requests": requests, "limits": limits})
     }
 
     pub(crate) fn manifest(&self) -> Value {
@@ -297,17 +304,16 @@ impl Pod<'_> {
                 "labelSelector": {"matchLabels": {RUN: self.run}},
             }]);
         }
-        let mut labels = json!({RUN: self.run, MANAGED_BY: "tare", INJECT: "false"});
-        let mut annotations = json!({"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"});
+        let mut labels = json!(self.marks.labels);
+        labels[RUN] = json!(self.run);
+        labels[MANAGED_BY] = json!("tare");
+        let mut annotations = json!(self.marks.annotations);
+        annotations["cluster-autoscaler.kubernetes.io/safe-to-evict"] = json!("false");
         if is_run_keeper {
             labels[ROLE] = json!(ACCOUNT);
         }
         if matches!(self.kind, PodKind::Keeper(purpose) if purpose.calls_external) {
             labels[CALLS] = json!(EXTERNAL);
-        }
-        if self.in_mesh.is_none_or(|pod| pod.proxy.is_none()) {
-            // Older versions of Istio read the annotation alone.
-            annotations[INJECT] = json!("false");
         }
         if let Some(in_mesh) = self.in_mesh {
             labels[POD] = json!(in_mesh.name);
@@ -350,205 +356,4 @@ pub(crate) fn pod_name(name: &str, number: u64) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_those_that_the_api_server_accepts() {
-        assert_eq!(
-            pod_name("b2-both_sidecars/Server", 7),
-            "b2-both-sidecars-server-7"
-        );
-        assert_eq!(pod_name("--", 7), "7");
-        assert!(pod_name(&"x".repeat(200), u64::MAX).len() <= 71);
-        assert_eq!(pod_name(&"x".repeat(200), 12).len(), 53);
-    }
-
-    const ANY: &NodeSet = &NodeSet {
-        labels: BTreeMap::new(),
-        tolerations: Vec::new(),
-        without: Vec::new(),
-        without_labels: BTreeMap::new(),
-    };
-
-    const LOAD: PodPurpose = PodPurpose {
-        redirects: false,
-        is_of_agents: true,
-        has_parts: false,
-        calls_external: false,
-    };
-    const RUN_KEEPER: PodKind = PodKind::RunKeeper { has_account: true };
-
-    fn pod<'a>() -> Pod<'a> {
-        Pod {
-            run: "tare-1",
-            name: "server",
-            image: "tare:1",
-            arguments: &["keeper"],
-            config: Some(("keepers", "a")),
-            kind: PodKind::Keeper(LOAD),
-            node: None,
-            nodes: ANY,
-            cores: None,
-            in_mesh: None,
-        }
-    }
-
-    #[test]
-    fn a_pod_returns_to_its_node_and_avoids_those_of_others() {
-        let fields = |pod: &Value| {
-            let required = "requiredDuringSchedulingIgnoredDuringExecution";
-            pod["spec"]["affinity"]["nodeAffinity"][required]["nodeSelectorTerms"][0]["matchFields"]
-                .clone()
-        };
-        let nodes = NodeSet {
-            without: vec![String::from("a"), String::from("b")],
-            ..NodeSet::default()
-        };
-        let of = |node| {
-            Pod {
-                node,
-                nodes: &nodes,
-                ..pod()
-            }
-            .manifest()
-        };
-        let new = of(None);
-        assert_eq!(
-            fields(&new)[1],
-            json!({"key": "metadata.name", "operator": "NotIn", "values": ["b"]})
-        );
-        assert!(new["spec"]["topologySpreadConstraints"].is_array());
-        let known = of(Some("c"));
-        assert_eq!(
-            fields(&known),
-            json!([{"key": "metadata.name", "operator": "In", "values": ["c"]}])
-        );
-        assert!(known["spec"]["topologySpreadConstraints"].is_null());
-        assert!(fields(&pod().manifest()).is_null());
-    }
-
-    #[test]
-    fn nodes_that_were_named_are_selected_with_their_taints() {
-        let nodes = NodeSet {
-            labels: BTreeMap::from([(String::from("pool"), String::from("load"))]),
-            tolerations: vec![json!({"key": "dedicated", "operator": "Exists"})],
-            ..NodeSet::default()
-        };
-        let spec = Pod {
-            nodes: &nodes,
-            ..pod()
-        }
-        .manifest()["spec"]
-            .clone();
-        assert_eq!(spec["nodeSelector"], json!({"pool": "load"}));
-        assert_eq!(spec["tolerations"][0]["key"], "dedicated");
-        assert_eq!(spec["tolerations"][1]["tolerationSeconds"], 0);
-        let others = NodeSet {
-            without_labels: nodes.labels.clone(),
-            ..NodeSet::default()
-        };
-        let other = Pod {
-            nodes: &others,
-            ..pod()
-        };
-        let required = "requiredDuringSchedulingIgnoredDuringExecution";
-        let affinity = other.manifest()["spec"]["affinity"]["nodeAffinity"][required].clone();
-        assert_eq!(
-            affinity["nodeSelectorTerms"],
-            json!([{"matchExpressions": [{"key": "pool", "operator": "NotIn", "values": ["load"]}]}])
-        );
-    }
-
-    #[test]
-    fn exclusive_cores_are_requests_and_limits() {
-        let resources = |cores| {
-            let pod = Pod { cores, ..pod() };
-            pod.manifest()["spec"]["containers"][0]["resources"].clone()
-        };
-        // A limit of CPU would throttle what is measured.
-        assert_eq!(resources(None)["limits"], json!({"memory": "4Gi"}));
-        let own = resources(Some(2));
-        assert_eq!(own["requests"]["cpu"], "2");
-        assert_eq!(own["requests"], own["limits"]);
-    }
-
-    #[test]
-    fn only_redirected_traffic_needs_capabilities_and_the_label_of_the_namespace() {
-        let capabilities = |pod: &Pod<'_>| {
-            let container = &pod.manifest()["spec"]["containers"][0];
-            container["securityContext"]["capabilities"].clone()
-        };
-        assert_eq!(capabilities(&pod()), json!({"drop": ["ALL"]}));
-        let of_parts = |redirects| {
-            let kind = PodKind::Keeper(PodPurpose {
-                redirects,
-                is_of_agents: false,
-                has_parts: true,
-                ..LOAD
-            });
-            capabilities(&Pod { kind, ..pod() })["add"].clone()
-        };
-        assert_eq!(of_parts(false), json!(OF_USERS));
-        assert_eq!(of_parts(true)[6], "NET_ADMIN");
-        let label = |redirects| {
-            namespace("tare-1", 7, redirects, false)["metadata"]["labels"]["pod-security.kubernetes.io/enforce"].clone()
-        };
-        assert_eq!(
-            (label(false), label(true)),
-            (Value::Null, json!("privileged"))
-        );
-    }
-
-    #[test]
-    fn where_nothing_is_measured_nobody_is_root_and_no_other_user_reads_a_configuration() {
-        let of = |kind| Pod { kind, ..pod() }.manifest()["spec"].clone();
-        for kind in [RUN_KEEPER, PodKind::Probe] {
-            let spec = of(kind);
-            let context = &spec["containers"][0]["securityContext"];
-            assert_eq!(
-                (&context["runAsNonRoot"], &context["runAsUser"]),
-                (&json!(true), &json!(1000))
-            );
-            assert_eq!(spec["securityContext"]["fsGroup"], 1000);
-        }
-        let spec = of(PodKind::Keeper(LOAD));
-        assert_eq!(spec["containers"][0]["securityContext"]["runAsUser"], 0);
-        assert_eq!(spec["volumes"][1]["secret"]["defaultMode"], 0o400);
-    }
-
-    #[test]
-    fn who_measures_does_not_wait_for_a_lost_node_but_the_run_keeper_does() {
-        let tolerations = |pod: Pod<'_>| pod.manifest()["spec"]["tolerations"].clone();
-        assert_eq!(tolerations(pod())[0]["tolerationSeconds"], 0);
-        assert!(
-            tolerations(Pod {
-                kind: RUN_KEEPER,
-                ..pod()
-            })
-            .is_null()
-        );
-    }
-
-    #[test]
-    fn a_pod_has_no_right_and_no_token_but_the_run_keeper() {
-        let with = |kind| Pod { kind, ..pod() }.manifest();
-        let plain = with(PodKind::Keeper(LOAD));
-        assert_eq!(plain["spec"]["automountServiceAccountToken"], false);
-        assert_eq!(plain["spec"]["serviceAccountName"], Value::Null);
-        let container = &plain["spec"]["containers"][0];
-        assert_eq!(
-            container["securityContext"]["capabilities"],
-            json!({"drop": ["ALL"]})
-        );
-        assert_eq!(
-            plain["spec"]["volumes"][1]["secret"]["items"][0]["key"],
-            "a"
-        );
-        assert_eq!(with(RUN_KEEPER)["spec"]["serviceAccountName"], ACCOUNT);
-        let shared = with(PodKind::RunKeeper { has_account: false });
-        assert_eq!(shared["spec"]["automountServiceAccountToken"], false);
-        let role = &account("tare-1")[1];
-        assert_eq!(role["rules"][0]["resourceNames"], json!(["tare-1"]));
-    }
-}
+mod tests;

@@ -165,6 +165,7 @@ mod tests {
             image: String::new(),
             tare: "tare".into(),
             redirects: false,
+            opt_outs: Vec::new(),
             mesh: None,
             load_cores: None,
             load_nodes: labels(load),

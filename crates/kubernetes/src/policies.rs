@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use serde_json::{Value, json};
 use tare_record::external::{EXTERNAL, split};
 
+use crate::kubectl::Kubectl;
 use crate::manifests::{ACCOUNT, CALLS, MANAGED_BY, ROLE, RUN};
 
 /// Label of every namespace, with its name.
@@ -60,8 +61,20 @@ pub(crate) fn external(
     policy((run, &format!("{EXTERNAL}-{number}")), spec)
 }
 
+/// The rule for the pods behind an address `HOST:PORT` that pods of a namespace call; `None`: it is none of a Service.
+pub(crate) fn behind_service(kubectl: &Kubectl, at: &str, own: &str) -> Option<Value> {
+    let (name, namespace, port) = service_of(at, own)?;
+    let of_it = format!("--namespace={namespace}");
+    let said = kubectl.try_once(&["get", "service", name, &of_it, "--output=json"]);
+    match said.and_then(|text| serde_json::from_str(&text).ok()) {
+        Some(service) => behind(&service, port),
+        // Without the right to read it.
+        None => at.contains('.').then(|| all_of(namespace)),
+    }
+}
+
 /// Name and namespace of the Service that an address `HOST:PORT` is of, as pods of a namespace call it; and its port.
-pub(crate) fn service_of<'a>(at: &'a str, own: &'a str) -> Option<(&'a str, &'a str, u16)> {
+fn service_of<'a>(at: &'a str, own: &'a str) -> Option<(&'a str, &'a str, u16)> {
     let (host, port) = split(at).filter(|(host, _)| host.parse::<IpAddr>().is_err())?;
     let labels: Vec<&str> = host.split('.').collect();
     match labels.as_slice() {
@@ -72,7 +85,7 @@ pub(crate) fn service_of<'a>(at: &'a str, own: &'a str) -> Option<(&'a str, &'a 
 }
 
 /// The rule for the pods behind a Service; `None`: Kubernetes does not choose them.
-pub(crate) fn behind(service: &Value, port: u16) -> Option<Value> {
+fn behind(service: &Value, port: u16) -> Option<Value> {
     let namespace = service["metadata"]["namespace"].as_str()?;
     let selector = service["spec"]["selector"].as_object()?;
     let ports = service["spec"]["ports"].as_array().into_iter().flatten();
@@ -84,7 +97,7 @@ pub(crate) fn behind(service: &Value, port: u16) -> Option<Value> {
 }
 
 /// The rule for all pods of a namespace: those behind a Service that may not be read.
-pub(crate) fn all_of(namespace: &str) -> Value {
+fn all_of(namespace: &str) -> Value {
     json!({"to": [{"namespaceSelector": {"matchLabels": {NAMESPACE: namespace}}}]})
 }
 

@@ -152,8 +152,13 @@ mod tests {
             ("", "events", "list"),
             ("", "pods/portforward", "get"),
         ];
+        // What is behind an external part; without it more is admitted.
+        let services = [("", "services", "get")];
         let one = include_str!("../../../docs/kubernetes/namespace.yaml");
-        assert_eq!(rules(one, "tare"), texts(&[&IN_NAMESPACE, &beside]));
+        assert_eq!(
+            rules(one, "tare"),
+            texts(&[&IN_NAMESPACE, &beside, &services])
+        );
         let nodes = [("", "namespaces", "get")];
         assert_eq!(rules(one, "tare-nodes"), texts(&[&OF_CLUSTER, &nodes]));
         let own = include_str!("../../../docs/kubernetes/rbac.yaml");

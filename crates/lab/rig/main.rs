@@ -161,7 +161,7 @@ fn options(base: &str, limits: BTreeMap<String, Limits>) -> LocalOptions {
         },
         out: base.clone(),
         site_links: Vec::new(),
-        limits,
+        limits: limits.into_iter().collect(),
         seed: 1,
         reach: AddressPolicy::Private,
         base: Some(base),

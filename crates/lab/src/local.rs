@@ -11,6 +11,7 @@ pub(crate) mod isolation;
 mod layout;
 mod observed;
 mod placed;
+mod pod_limits;
 mod pod_processes;
 mod pods;
 mod ready;
@@ -42,6 +43,7 @@ pub use addresses::{Addresses, free_port};
 use in_mesh::not_yet;
 use isolation::Isolation;
 use layout::PodService;
+pub use pod_limits::pod_limits;
 pub use pods::can_redirect;
 use pods::{MeshPods, Network};
 pub use test_bed::LocalTestBed;
@@ -66,8 +68,8 @@ pub struct LocalOptions {
     pub out: PathBuf,
     /// Links between the sites of the experiment; none: a single site.
     pub site_links: Vec<SiteLink>,
-    /// Limits of instances; checked at the start.
-    pub limits: BTreeMap<String, Limits>,
+    /// Limits of instances, in any arm; checked at the start.
+    pub limits: Vec<(String, Limits)>,
     /// Seed of jitter and loss on the links between sites.
     pub seed: u64,
     /// Addresses that external parts may have.
@@ -137,13 +139,6 @@ impl Local {
         places: Vec<SitePods>,
         silence: std::time::Duration,
     ) -> Result<Local, LabError> {
-        if let Some(place) = places.first().filter(|_| !options.limits.is_empty()) {
-            return Err(LabError::Unsupported {
-                what: String::from("`limits`"),
-                environment: format!("the environment {}", place.provider.environment()),
-                next: String::from("leave them out, or use the environment local"),
-            });
-        }
         // The same path here and in the pods, where nobody has a folder of his own for it.
         let base = Path::new(remote::BASE);
         keeper::sweep(base);
@@ -547,7 +542,7 @@ fn run_of(folder: &Path) -> String {
 /// Checks, before anything is measured, that limits can be set on this machine.
 fn try_limits(
     keeper: &mut Keeper,
-    limits: &BTreeMap<String, Limits>,
+    limits: &[(String, Limits)],
     addressing: &str,
 ) -> Result<(), LabError> {
     for (instance, limits) in limits {

@@ -44,6 +44,9 @@ pub struct ObservedInstance {
     role: String,
     software: String,
     scope: Scope,
+    /// Whether its CPU limit is that of its pod, and so that of the pod's keeper.
+    #[serde(default)]
+    pub(crate) is_held_with_pod: bool,
 }
 
 /// The processes of an instance.
@@ -75,6 +78,7 @@ impl ObservedInstance {
                 root,
                 mark: mark.to_owned(),
             },
+            is_held_with_pod: false,
         }
     }
 
@@ -86,6 +90,7 @@ impl ObservedInstance {
             role: role.to_owned(),
             software: software.to_owned(),
             scope: Scope::OtherContainers,
+            is_held_with_pod: false,
         }
     }
 
@@ -97,6 +102,7 @@ impl ObservedInstance {
             role: String::from("conductor"),
             software: format!("tare {}", env!("CARGO_PKG_VERSION")),
             scope: Scope::Only(keeper.into_iter().chain([std::process::id()]).collect()),
+            is_held_with_pod: false,
         }
     }
 
@@ -118,7 +124,7 @@ impl ObservedInstance {
         &self.software
     }
 
-    /// The instance's own control group with a CPU limit; `None` if it is in Tare's group.
+    /// The instance's control group with a CPU limit: its own, or that of its pod; `None` if it has no limit.
     fn limited(&self) -> Option<(Group, Throttling)> {
         let Scope::Tree { root, .. } = self.scope else {
             return None;
@@ -127,7 +133,8 @@ impl ObservedInstance {
         let group = mounts.group_of(Controller::Cpu, root)?;
         let own = mounts.group_of(Controller::Cpu, std::process::id());
         let throttling = group.throttling()?;
-        (own.as_ref() != Some(&group)).then_some((group, throttling))
+        let is_own = own.as_ref() != Some(&group);
+        (is_own || self.is_held_with_pod).then_some((group, throttling))
     }
 
     /// The process that was started for it; `None`: a list of processes.

@@ -219,7 +219,7 @@ fn a_bed_gives_its_parts_their_limits_and_tells_who_lost_a_process_to_one() {
     };
     plan.limits.insert(String::from("server"), limits);
     let mut options = rig.options();
-    options.limits.clone_from(&plan.limits);
+    options.limits = plan.limits.clone().into_iter().collect();
     let mut local = Local::new(options).unwrap();
     let name = name_of(local.folder());
     let mut bed = local.test_bed(&plan).unwrap();

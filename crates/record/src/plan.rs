@@ -68,7 +68,7 @@ pub struct Plan {
     /// Links between every two sites; empty: a single site.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub site_links: Vec<SiteLink>,
-    /// Limits by instance.
+    /// Limits by instance, in all arms.
     pub limits: BTreeMap<String, Limits>,
     /// Metrics with a verdict; their intervals are simultaneous.
     pub primary: Vec<Metric>,
@@ -110,6 +110,24 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Limits by instance in an arm.
+    #[must_use]
+    pub fn limits_of(&self, arm: &Arm) -> BTreeMap<String, Limits> {
+        let mut all = self.limits.clone();
+        for (instance, own) in &arm.limits {
+            let limits = all.entry(instance.clone()).or_default();
+            limits.cpu = own.cpu.or(limits.cpu);
+            limits.memory_bytes = own.memory_bytes.or(limits.memory_bytes);
+        }
+        all.retain(|instance, _| {
+            arm.topology
+                .instances
+                .iter()
+                .any(|one| one.name == *instance)
+        });
+        all
+    }
+
     /// Whether any arm that will be run redirects traffic.
     #[must_use]
     pub fn redirects(&self) -> bool {
@@ -248,6 +266,9 @@ pub struct Arm {
     /// Ports and address ranges whose traffic bypasses the proxies. (Excluded edges and parts show in the routes.)
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub excluded: Vec<Exclusion>,
+    /// Limits by instance, over those of all arms.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub limits: BTreeMap<String, Limits>,
     /// Test bed of the arm.
     pub topology: Topology,
 }

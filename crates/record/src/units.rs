@@ -1,4 +1,4 @@
-//! Durations, sizes, shares and bit rates as text: `700ms`, `1kB`, `5%`, `1Gbit/s`.
+//! Durations, sizes, shares, cores and bit rates as text: `700ms`, `1kB`, `5%`, `300m`, `1Gbit/s`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// Longest duration: a month.
 const PERIOD_MAX: Duration = Duration::from_secs(31 * 24 * 3600);
 
-/// Why a text is not a valid duration, size, share or bit rate.
+/// Why a text is not a valid duration, size, share, number of cores or bit rate.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnitError {
     /// A number without a unit.
@@ -33,6 +33,9 @@ pub enum UnitError {
 const PERIODS: &str = "a number with ns, us, ms, s, m or h, such as 700ms";
 const SIZES: &str = "a number with B, kB, MB, GB, KiB, MiB or GiB, such as 1kB";
 const SHARES: &str = "a share such as 5% or 0.05";
+const CORES: &str = "a number above 0 such as 0.3, or thousandths such as 300m";
+/// More than any machine has.
+const CORES_MAX: f64 = 100_000.0;
 const RATES: &str = "a number with bit/s, kbit/s, Mbit/s or Gbit/s, such as 1Gbit/s";
 
 /// A duration.
@@ -214,6 +217,39 @@ impl fmt::Display for Share {
     }
 }
 
+/// A number of cores, above 0, as Kubernetes writes it.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+pub struct Cores(pub f64);
+
+impl FromStr for Cores {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Cores, UnitError> {
+        let trimmed = text.trim();
+        let (digits, scale) = match trimmed.strip_suffix('m') {
+            Some(thousandths) => (thousandths, 1000.0),
+            None => (trimmed, 1.0),
+        };
+        let cores = digits.parse::<f64>().map(|number| number / scale);
+        let cores = cores.ok().filter(|cores| *cores > 0.0);
+        let no_cores = || UnitError::NoNumber(text.to_owned(), "number of cores", CORES);
+        match cores.ok_or_else(no_cores)? {
+            cores if cores > CORES_MAX => Err(UnitError::TooMuch(text.to_owned(), "100000 cores")),
+            cores => Ok(Cores(cores)),
+        }
+    }
+}
+
+impl fmt::Display for Cores {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let thousandths = self.0 * 1000.0;
+        match (thousandths - thousandths.round()).abs() < 1e-9 && self.0.fract() != 0.0 {
+            true => write!(f, "{}m", thousandths.round()),
+            false => write!(f, "{}", self.0),
+        }
+    }
+}
+
 /// A single number with a unit, in the base unit; `scale` gives the factor of a unit.
 fn quantity(
     text: &str,
@@ -320,6 +356,12 @@ written!(
     "A share: `5%` or 0.05."
 );
 written!(
+    Cores,
+    "cores",
+    ["string", "number"],
+    "Cores: a number above 0, or thousandths of one (`300m`)."
+);
+written!(
     BitRate,
     "bit-rate",
     "string",
@@ -342,6 +384,7 @@ pub fn check_format(format: &str, text: &str) -> Option<String> {
         "size" => text.parse::<Size>().err().map(|error| error.to_string()),
         "bit-rate" => text.parse::<BitRate>().err().map(|error| error.to_string()),
         "share" => text.parse::<Share>().err().map(|error| error.to_string()),
+        "cores" => text.parse::<Cores>().err().map(|error| error.to_string()),
         _ => None,
     }
 }
@@ -349,6 +392,26 @@ pub fn check_format(format: &str, text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cores_are_whole_or_thousandths_and_above_nothing() {
+        for (text, cores, shown) in [
+            ("2", 2.0, "2"),
+            ("0.3", 0.3, "300m"),
+            ("300m", 0.3, "300m"),
+            ("1500m", 1.5, "1500m"),
+            ("2000m", 2.0, "2"),
+        ] {
+            let read: Cores = text.parse().unwrap();
+            assert!((read.0 - cores).abs() < 1e-12, "{text}");
+            assert_eq!(read.to_string(), shown);
+        }
+        for wrong in ["0", "0m", "-1", "m", "", "300 m", "3M", "nan", "inf", "1e9"] {
+            assert!(wrong.parse::<Cores>().is_err(), "{wrong}");
+        }
+        let said = "300u".parse::<Cores>().unwrap_err().to_string();
+        assert!(said.contains("300m"), "{said}");
+    }
 
     #[test]
     fn times_are_read_with_their_unit() {

@@ -8,20 +8,20 @@ use std::time::Duration;
 use anyhow::Context;
 use tare_conduct::{ConductError, Event, KeptRun, RunOptions, RunOutcome, Watcher};
 use tare_experiment::catalog::Catalog;
-use tare_experiment::def::MeshDef;
+use tare_experiment::def::{MarksDef, MeshDef};
 use tare_experiment::estimate::StartupTimes;
 use tare_experiment::problem::{hint, list};
 use tare_experiment::target::constants;
-use tare_kubernetes::{Cluster, ClusterOptions, InstalledMesh};
+use tare_kubernetes::{Cluster, ClusterOptions, InstalledMesh, Marks, OptOut};
 use tare_lab::doctor::OtherPrograms;
 use tare_lab::fetch::Fetcher;
-use tare_lab::local::{Local, LocalOptions};
+use tare_lab::local::{Local, LocalOptions, pod_limits};
 use tare_lab::remote::{Namespaces, PodProvider, SitePods};
 use tare_lab::seal::RunKey;
 use tare_lab::targets::Targets;
 use tare_record::api::SUMMARY;
 use tare_record::event::RunEvent;
-use tare_record::plan::{Addressing, BeyondKnee, Form, Plan};
+use tare_record::plan::{Addressing, BeyondKnee, Form, Limits, Plan};
 use tare_record::profile::PROFILES;
 use tare_record::record::RunProgress;
 use tare_record::secrets::{is_redacted, restored};
@@ -122,7 +122,7 @@ pub fn measure(args: Args, prints: Output) -> anyhow::Result<Measured> {
                 .experiment
                 .plan_to_run(&mut |words| say(format_args!("{words}")))?;
             plan.profile.clone_from(&args.profile);
-            check_profile(&plan)?;
+            check_profile(&plan, args.experiment.place.environment)?;
             if args.require_rate {
                 // --require-rate needs every level to be measured.
                 plan.beyond_knee = BeyondKnee::Measure;
@@ -182,7 +182,12 @@ fn kept_run(name: &str, out: &Path, key: &Result<RunKey, String>) -> anyhow::Res
 }
 
 /// Checks that what is profiled is there, and installs perf.
-fn check_profile(plan: &Plan) -> anyhow::Result<()> {
+fn check_profile(plan: &Plan, environment: EnvironmentKind) -> anyhow::Result<()> {
+    if !plan.profile.is_empty() && environment != EnvironmentKind::Local {
+        return Err(bad_input(
+            "--profile samples stacks on this machine alone: leave it out, or use --environment local",
+        ));
+    }
     for wanted in &plan.profile {
         let names = || {
             let instances = plan.arms.iter().flat_map(|arm| arm.topology.parts());
@@ -235,6 +240,10 @@ pub(super) fn environment(
     }
     let place = &args.place;
     check_sites(plan, place)?;
+    if place.environment != EnvironmentKind::Local {
+        let mut arms = plan.arms.iter().filter(|arm| arm.requires.is_none());
+        arms.try_for_each(|arm| pod_limits(&arm.topology, &plan.limits_of(arm)).map(drop))?;
+    }
     let options = local_options(args, plan, addressing)?;
     let tare = options.tare.clone();
     let contexts = place.contexts();
@@ -243,6 +252,7 @@ pub(super) fn environment(
         EnvironmentKind::Local => return Ok(Local::new(options)?),
         EnvironmentKind::Kubernetes => {
             let mesh = installed_mesh(plan, args)?;
+            let opt_outs = opt_outs(&args.library()?.catalog)?;
             for (context, _) in &contexts {
                 providers.push(Box::new(Cluster::start(ClusterOptions {
                     context: context.clone(),
@@ -251,6 +261,7 @@ pub(super) fn environment(
                     image: place.image.clone(),
                     tare: tare.clone(),
                     redirects: plan.redirects(),
+                    opt_outs: opt_outs.clone(),
                     mesh: mesh.clone(),
                     load_nodes: place.load_nodes.clone().map(|labels| labels.0),
                     part_nodes: place.part_nodes.clone().map(|labels| labels.0),
@@ -283,6 +294,25 @@ fn check_sites(plan: &Plan, place: &EnvironmentArgs) -> anyhow::Result<()> {
             "the site {site} of this run is at a cluster: add --environment kubernetes and --site {site}=CONTEXT, as when it was begun"
         ))),
     }
+}
+
+/// How pods stay without the proxies of meshes that a cluster may have.
+fn opt_outs(catalog: &Catalog) -> anyhow::Result<Vec<OptOut>> {
+    let marks = |def: MarksDef| Marks {
+        labels: def.labels,
+        annotations: def.annotations,
+    };
+    let names = catalog.mesh_names().into_iter();
+    let meshes = names.filter_map(|name| catalog.mesh(&name).map_err(bad_input).transpose());
+    let opt_outs = meshes.map(|def| {
+        let def = def?;
+        Ok(OptOut {
+            title: def.title,
+            namespaces: marks(def.opt_out.namespaces),
+            pods: marks(def.opt_out.pods),
+        })
+    });
+    opt_outs.collect()
 }
 
 /// The mesh of the cluster that arms of a plan use.
@@ -362,11 +392,24 @@ fn local_options(
         fetcher: Fetcher::from_env()?,
         out: args.out.clone(),
         site_links: plan.site_links.clone(),
-        limits: plan.limits.clone(),
+        limits: all_limits(plan),
         seed: plan.seed,
         reach: args.allow_public_target.into(),
         base: None,
     })
+}
+
+/// Limits of instances in all arms.
+fn all_limits(plan: &Plan) -> Vec<(String, Limits)> {
+    let arms = plan.arms.iter().filter(|arm| arm.requires.is_none());
+    let of_arms = arms.flat_map(|arm| plan.limits_of(arm));
+    let mut all: Vec<(String, Limits)> = Vec::new();
+    for one in of_arms {
+        if !all.contains(&one) {
+            all.push(one);
+        }
+    }
+    all
 }
 
 /// Options of a new run; its folder is `<out>/<time>-<experiment>`.

@@ -52,6 +52,7 @@ pub(in crate::proof) fn arm(instances: Vec<Instance>, routes: Vec<Route>) -> Arm
         subject: Subject::singular("a"),
         requires: None,
         excluded: Vec::new(),
+        limits: BTreeMap::new(),
         topology: Topology {
             pods: Vec::new(),
             instances,

@@ -157,6 +157,7 @@ fn sample_arm() -> Arm {
         subject: Subject::singular(""),
         requires: None,
         excluded: Default::default(),
+        limits: BTreeMap::new(),
         topology: Topology {
             pods: Vec::new(),
             instances: Vec::new(),

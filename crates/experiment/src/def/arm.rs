@@ -8,7 +8,7 @@ use tare_record::plan::Subject;
 use tare_record::schemas::JsonSchema;
 use tare_record::topology::{InstanceRole, Security, Settings};
 
-use super::{MeshUse, OneOrSeveral};
+use super::{LimitsDef, MeshUse, OneOrSeveral};
 
 /// One of the configurations that are compared. An arm without sidecars and hops has no proxies.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -42,6 +42,9 @@ pub struct ArmDef {
     /// Settings of targets in this arm, over those of the experiment: `{envoy: {version: 1.38.3}}`.
     #[serde(default)]
     pub targets: BTreeMap<Name, Settings>,
+    /// CPU and memory limits in this arm, by instance, over those of all arms: `{client-sidecar: {cpu: 300m}}`.
+    #[serde(default)]
+    pub limits: BTreeMap<Name, LimitsDef>,
     /// Pods that are at another site in this arm than `sites` says: `{far: [broker-3]}`.
     #[serde(default)]
     pub sites: BTreeMap<Name, Vec<Name>>,

@@ -13,7 +13,7 @@ use tare_record::plan::{
 };
 use tare_record::schemas::JsonSchema;
 use tare_record::topology::Settings;
-use tare_record::units::{BitRate, Period, Share, Size};
+use tare_record::units::{BitRate, Cores, Period, Share, Size};
 
 use super::{ArmDef, LoadSection, SubjectDef};
 use crate::clusters::{ClusterSaslDef, ClusterTlsDef};
@@ -72,7 +72,7 @@ pub struct ExperimentDef {
     pub addressing: Option<Addressing>,
     /// Sites with emulated network links between them, and the pods at each. Default: one site, no emulation.
     pub sites: Option<SitesDef>,
-    /// CPU and memory limits, by instance: `{server: {cpu: 2, memory: 1Gi}}`. Default: none.
+    /// CPU and memory limits in all arms, by instance: `{server: {cpu: 2, memory: 1Gi}}`. Default: none.
     #[serde(default)]
     pub limits: BTreeMap<Name, LimitsDef>,
     /// Metrics with a verdict; their intervals are simultaneous. Default: median, p99, cpu.
@@ -167,9 +167,8 @@ pub type CpuList = Vec<u32>;
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-word" = "limits"))]
 pub struct LimitsDef {
-    /// Cores; fractions are allowed. Default: no limit.
-    #[schemars(extend("exclusiveMinimum" = 0))]
-    pub cpu: Option<f64>,
+    /// Cores: `1.5`, or thousandths of one, `300m`. Default: no limit.
+    pub cpu: Option<Cores>,
     /// Memory: `1Gi`. Default: no limit.
     pub memory: Option<Size>,
 }

@@ -35,6 +35,9 @@ pub struct MeshDef {
     pub identities: BTreeMap<InstanceRole, String>,
     /// How it is used where a cluster has it; none: only with a control plane of the run's own.
     pub installed: Option<InstalledDef>,
+    /// How namespaces and pods of a cluster that has it stay without its proxies.
+    #[serde(default)]
+    pub opt_out: OptOutDef,
     /// Forms of it that a cluster may have and that no arm can use there; `tare doctor --context` names those that are there.
     #[serde(default)]
     pub detected: Vec<DetectedForm>,
@@ -43,6 +46,32 @@ pub struct MeshDef {
     /// What results must say about it with a control plane of the run's own, sentences for the report.
     #[serde(default)]
     pub notes: Vec<String>,
+}
+
+/// What a mesh of a cluster reads: where it must not inject its proxies.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("x-word" = "opt_out"))]
+pub struct OptOutDef {
+    /// Of namespaces that runs make, unless their arms use the mesh.
+    #[serde(default)]
+    pub namespaces: MarksDef,
+    /// Of pods without its proxy.
+    #[serde(default)]
+    pub pods: MarksDef,
+}
+
+/// Labels and annotations of an object of Kubernetes.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("x-word" = "marks"))]
+pub struct MarksDef {
+    /// Labels.
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
+    /// Annotations.
+    #[serde(default)]
+    pub annotations: BTreeMap<String, String>,
 }
 
 /// A form of a mesh that a cluster may have.

@@ -341,6 +341,7 @@ fn plan(
     if let SitesAt::Clusters(known) = &choices.sites {
         sites.place(scope, root, known, (&mut arms, &mut site_links));
     }
+    let limits = run_settings::limits(scope, input, &mut arms);
     let cells = levels::cells(scope, input, (&arms, &resolved_levels));
     mesh::note_lacking(scope, &mut arms, &cells);
     let levels: Vec<Level> = resolved_levels.into_iter().map(|one| one.level).collect();
@@ -394,7 +395,7 @@ fn plan(
         placement: run_settings::placement(scope, input, &choices.cores),
         addressing,
         site_links,
-        limits: run_settings::limits(scope, input, &arms),
+        limits,
         primary: run_settings::primary(scope, input),
         margin: def.margin.map_or(run_settings::MARGIN, |margin| margin.0),
         margin_absolute_ns: def

@@ -1,14 +1,16 @@
 //! Settings of the run as a whole: blocks, cores, limits, metrics.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tare_record::metric::Metric;
+use tare_record::name::Name;
 use tare_record::plan::{Arm, Blocks, Limits, Placement};
 
 use super::external::refuse;
 use super::{Input, ResolveOptions, Scope};
-use crate::def::BlocksDef;
+use crate::def::{BlocksDef, LimitsDef};
 use crate::problem::hint;
+use crate::yaml::Node;
 
 /// Default of the relative margin.
 pub(super) const MARGIN: f64 = 0.05;
@@ -98,38 +100,55 @@ pub(super) fn placement(
     placement
 }
 
+/// Limits of instances in all arms; those of single arms are set in these.
 pub(super) fn limits(
     scope: &mut Scope<'_>,
     Input { root, def, .. }: Input<'_>,
-    arms: &[Arm],
+    arms: &mut [Arm],
 ) -> BTreeMap<String, Limits> {
-    let mut known: Vec<&str> = arms
-        .iter()
-        .flat_map(|arm| &arm.topology.instances)
-        .map(|instance| instance.name.as_str())
-        .collect();
-    known.sort_unstable();
-    known.dedup();
+    let nodes = root.get("arms").map_or(&[][..], Node::items);
+    for ((arm, def), node) in arms.iter_mut().zip(&def.arms).zip(nodes) {
+        let known = names([&*arm]);
+        arm.limits = known_limits(scope, (node, &def.limits), &known, "in this arm");
+    }
+    let known = names(arms.iter());
+    known_limits(scope, (root, &def.limits), &known, "in any arm")
+}
+
+/// Names of all instances of these arms.
+fn names<'a>(arms: impl IntoIterator<Item = &'a Arm>) -> BTreeSet<String> {
+    let instances = arms.into_iter().flat_map(|arm| &arm.topology.instances);
+    instances.map(|instance| instance.name.clone()).collect()
+}
+
+/// Limits of what is there.
+fn known_limits(
+    scope: &mut Scope<'_>,
+    (node, def): (&Node, &BTreeMap<Name, LimitsDef>),
+    known: &BTreeSet<String>,
+    within: &str,
+) -> BTreeMap<String, Limits> {
     let mut limits = BTreeMap::new();
-    for (name, written) in &def.limits {
+    for (name, written) in def {
+        let mark = node.key_mark_at(&["limits", name]);
         if scope.external.has(name) {
             let advice = "its limits are not Tare's to set, leave them out";
-            refuse(scope, root.key_mark_at(&["limits", name]), name, advice);
+            refuse(scope, mark, name, advice);
             continue;
         }
-        if !known.contains(&name.0.as_str()) {
+        if !known.contains(&name.0) {
             // The quick form may have removed the only arm with this instance.
             if scope.form == tare_record::plan::Form::Full {
-                let hint = hint(name, &known);
-                let message = format!("nothing is called \"{name}\" in any arm{hint}");
-                scope.problem(root.key_mark_at(&["limits", name]), message);
+                let hint = hint(name, known);
+                let message = format!("nothing is called \"{name}\" {within}{hint}");
+                scope.problem(mark, message);
             }
             continue;
         }
         limits.insert(
             name.0.clone(),
             Limits {
-                cpu: written.cpu,
+                cpu: written.cpu.map(|cores| cores.0),
                 memory_bytes: written.memory.map(|size| size.0),
             },
         );

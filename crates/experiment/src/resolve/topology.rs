@@ -117,6 +117,7 @@ impl TopologyBuilder<'_, '_> {
                     })
                 }),
             excluded: self.excluded(),
+            limits: BTreeMap::new(),
             topology,
         }
     }

@@ -1,6 +1,8 @@
 //! What is said about a wrong file, and where.
 
-use tare_record::plan::Form;
+use std::collections::BTreeMap;
+
+use tare_record::plan::{Form, Limits};
 
 use crate::bench::{plan, refused};
 
@@ -404,4 +406,35 @@ loads:
         said.ends_with("unknown setting \"sise\": did you mean \"size\"?"),
         "{said}"
     );
+}
+
+#[test]
+fn limits_are_those_of_all_arms_and_of_one_and_name_what_is_there() {
+    let good = GOOD.replace("sidecars: {on: all, proxy: envoy}", "sidecars: {on: all, proxy: envoy}\n    limits: {server-sidecar: {cpu: 300m}, server: {memory: 1GiB}}");
+    let good = format!("limits: {{server: {{cpu: 1.5, memory: 64MiB}}}}\n{good}");
+    let plan = plan(&good, Form::Full).unwrap();
+    let both = plan.limits_of(&plan.arms[1]);
+    let cpu = |limits: &BTreeMap<String, Limits>, name: &str| limits[name].cpu.unwrap();
+    assert!((cpu(&both, "server-sidecar") - 0.3).abs() < 1e-12);
+    assert!((cpu(&both, "server") - 1.5).abs() < 1e-12);
+    assert_eq!(both["server"].memory_bytes, Some(1 << 30));
+    let direct = plan.limits_of(&plan.arms[0]);
+    assert_eq!(direct.keys().collect::<Vec<_>>(), ["server"]);
+    assert_eq!(direct["server"].memory_bytes, Some(64 << 20));
+    let arm = |limits: &str| format!("sidecars: {{on: all, proxy: envoy}}\n    limits: {limits}");
+    changed(
+        "sidecars: {on: all, proxy: envoy}",
+        &arm("{sever: {cpu: 1}}"),
+        "case.yaml:7:14: nothing is called \"sever\" in this arm: did you mean \"server\"?",
+    );
+    for wrong in ["0", "0m", "300u", "-1"] {
+        let said = said(&GOOD.replace(
+            "sidecars: {on: all, proxy: envoy}",
+            &arm(&format!("{{server: {{cpu: {wrong}}}}}")),
+        ));
+        assert!(
+            said.len() == 1 && said[0].contains("such as 300m"),
+            "{wrong}: {said:?}"
+        );
+    }
 }

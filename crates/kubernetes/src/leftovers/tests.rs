@@ -2,8 +2,10 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
+use tare_lab::remote::PodProvider;
 
 use super::*;
 use crate::cluster::Cluster;
@@ -56,24 +58,28 @@ impl Fake {
     }
 
     fn start_in(&self, namespace: Option<&str>) -> Result<Cluster, LabError> {
-        let options = ClusterOptions {
-            context: None,
-            namespace: namespace.map(str::to_owned),
-            is_one_of_several: false,
-            image: String::from("tare:1"),
-            tare: PathBuf::from("/usr/bin/tare"),
-            redirects: false,
-            mesh: None,
-            load_nodes: None,
-            part_nodes: None,
-            load_cores: None,
-        };
-        Cluster::start_with(self.kubectl(), options)
+        Cluster::start_with(self.kubectl(), options(namespace))
+    }
+}
+
+fn options(namespace: Option<&str>) -> ClusterOptions {
+    ClusterOptions {
+        context: None,
+        namespace: namespace.map(str::to_owned),
+        is_one_of_several: false,
+        image: String::from("tare:1"),
+        tare: PathBuf::from("/usr/bin/tare"),
+        redirects: false,
+        opt_outs: Vec::new(),
+        mesh: None,
+        load_nodes: None,
+        part_nodes: None,
+        load_cores: None,
     }
 }
 
 fn namespace(name: &str, created: &str, expires_s: i64) -> Value {
-    let mut made = manifests::namespace(name, expires_s.cast_unsigned(), false, false);
+    let mut made = manifests::namespace(name, expires_s.cast_unsigned(), false, &Marks::default());
     made["metadata"]["creationTimestamp"] = json!(created);
     made["metadata"]["uid"] = json!(format!("u-of-{name}"));
     made
@@ -220,4 +226,77 @@ fn in_a_namespace_of_others_only_what_runs_have_left_there_is_removed() {
         "{asked}"
     );
     assert!(!asked.contains(r#""resource":"namespaces""#), "{asked}");
+}
+
+#[test]
+fn the_end_of_a_run_does_not_wait_for_a_kubectl_that_hangs() {
+    for namespace in [None, Some("bench")] {
+        let fake = Fake::with(&[]);
+        fs::write(fake.at("pods"), r#"{"items": []}"#).unwrap();
+        let limit = Duration::from_millis(500);
+        let mut cluster = fake.start_in(namespace).unwrap();
+        cluster.kubectl = fake.kubectl().within(limit);
+        if namespace.is_some() {
+            cluster.owner = Some((String::from("tare-0a-run-keeper"), String::from("u-1")));
+        }
+        fs::write(fake.at("hangs"), "").unwrap();
+        let (said, hears) = std::sync::mpsc::channel();
+        let began = Instant::now();
+        std::thread::spawn(move || {
+            drop(cluster);
+            said.send(()).unwrap();
+        });
+        // What hangs would hang for an hour.
+        hears.recv_timeout(Duration::from_secs(60)).unwrap();
+        assert!(began.elapsed() >= limit);
+        assert_eq!(fake.deleted().len(), 1);
+        let started = fs::read_to_string(fake.at("hanging")).unwrap();
+        for pid in started.split_whitespace() {
+            let line = format!("/proc/{pid}/cmdline");
+            while fs::read_to_string(&line).is_ok_and(|line| line.contains("3600.5")) {
+                assert!(
+                    began.elapsed() < Duration::from_secs(60),
+                    "{pid} still runs"
+                );
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
+    }
+}
+
+#[test]
+fn the_pods_behind_a_service_are_admitted_if_it_may_be_read_and_else_its_namespace() {
+    let fake = Fake::with(&[]);
+    fs::write(fake.at("pods"), r#"{"items": []}"#).unwrap();
+    let service = json!({"metadata": {"namespace": "shop"}, "spec": {"selector": {"app": "cart"}, "ports": [{"port": 80, "targetPort": 8080}]}});
+    fs::write(fake.at("service"), service.to_string()).unwrap();
+    let mut cluster = fake.start_in(Some("bench")).unwrap();
+    cluster.owner = Some((String::from("tare-0a-run-keeper"), String::from("u-1")));
+    let address = "10.96.4.5:80".parse().unwrap();
+    for at in ["cart.shop.svc:80", "closed.shop.svc:80", "10.96.4.5:80"] {
+        cluster.admit(at, address).unwrap();
+    }
+    let asked = fs::read_to_string(fake.at("asked")).unwrap();
+    let made = asked.lines().filter(|line| line.contains("NetworkPolicy"));
+    let made: Vec<Value> = made
+        .map(|line| serde_json::from_str(&line[line.find('{').unwrap()..]).unwrap())
+        .collect();
+    let behind = |number: usize| made[number]["items"][0]["spec"]["egress"][1].clone();
+    assert_eq!(
+        behind(0)["to"][0]["podSelector"]["matchLabels"]["app"],
+        "cart"
+    );
+    assert_eq!(behind(0)["ports"][0]["port"], 8080);
+    let of_namespace =
+        json!({"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "shop"}}});
+    assert_eq!(behind(1), json!({"to": [of_namespace]}));
+    assert_eq!((made.len(), behind(2)), (3, Value::Null));
+    assert_eq!(
+        made[2]["items"][0]["metadata"]["ownerReferences"][0]["uid"],
+        "u-1"
+    );
+    let mut options = options(None);
+    options.is_one_of_several = true;
+    let mut one = Cluster::start_with(fake.kubectl(), options).unwrap();
+    assert!(one.admit("cart.shop.svc:80", address).is_err());
 }

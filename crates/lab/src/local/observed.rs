@@ -12,9 +12,12 @@ use crate::observe::{EXTERNAL_ROLE, ObservedExternal, ObservedInstance, Observed
 impl LocalTestBed {
     pub(super) fn observed(&self) -> Vec<(String, ObservedInstance)> {
         let instances = &self.placed.plan.topology.instances;
+        let is_elsewhere = lock(&self.placed.host).is_elsewhere();
         let mut all = Vec::new();
         for instance in instances {
             let role = role_name(instance.role);
+            let limits = self.placed.plan.limits.get(&instance.name);
+            let is_held_with_pod = is_elsewhere && limits.is_some_and(|one| one.cpu.is_some());
             let pod = || {
                 let network = self.placed.pods.network(&instance.pod);
                 network.unwrap_or_default()
@@ -29,7 +32,8 @@ impl LocalTestBed {
                 };
                 let software = format!("tare {}", env!("CARGO_PKG_VERSION"));
                 let mark = mark(&agent.name);
-                let observed = ObservedInstance::tree(&name, role, &software, agent.pid, &mark);
+                let mut observed = ObservedInstance::tree(&name, role, &software, agent.pid, &mark);
+                observed.is_held_with_pod = is_held_with_pod;
                 all.push((agent.pod.clone(), observed));
             }
             let software = self.placed.software_of(instance);
@@ -40,8 +44,9 @@ impl LocalTestBed {
             } else if let (true, Some(pid)) = (agents.is_empty(), self.pid_of(&instance.name)) {
                 let software = software.cloned().unwrap_or_default();
                 let kept = self.keeper_name(&instance.name);
-                let observed =
+                let mut observed =
                     ObservedInstance::tree(&instance.name, role, &software, pid, &mark(&kept));
+                observed.is_held_with_pod = is_held_with_pod;
                 all.push((pod(), observed));
             }
         }

@@ -17,6 +17,7 @@ use super::addresses::{self, Addresses};
 use super::external;
 use super::layout::{Redirect, redirected_pods};
 use super::lock;
+use super::pod_limits::pod_limits;
 use crate::LabError;
 use crate::connector::{Connector, PodConnector};
 use crate::environment::TestBedPlan;
@@ -247,6 +248,7 @@ impl Network {
             let cpus = &plan.placement.target_cpus;
             let mut wanted = BTreeMap::new();
             let redirected = redirected_pods(topology)?;
+            let limits = pod_limits(topology, &plan.limits)?;
             let calling: BTreeSet<&str> = external::callers(topology).map(|(_, pod)| pod).collect();
             for pod in &topology.pods {
                 let within = topology.instances.iter().filter(|one| one.pod == pod.name);
@@ -266,6 +268,7 @@ impl Network {
                     let pod = WantedPod {
                         site: pod.site.clone(),
                         purpose,
+                        limits: limits.get(&pod.name).copied().unwrap_or_default(),
                         in_mesh,
                     };
                     wanted.insert(pods.keeper_name(&name), pod);

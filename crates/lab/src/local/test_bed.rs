@@ -192,13 +192,13 @@ impl LocalTestBed {
         Ok(())
     }
 
-    /// Resource limits of an instance.
+    /// Resource limits of an instance of this host; elsewhere its pod has them.
     pub(super) fn bounds(&self, instance: &str) -> Option<CgroupLimits> {
-        self.placed
-            .plan
-            .limits
-            .get(instance)
-            .and_then(super::bounds)
+        if lock(&self.placed.host).is_elsewhere() {
+            return None;
+        }
+        let limits = self.placed.plan.limits.get(instance);
+        limits.and_then(super::bounds)
     }
 
     pub(super) fn connector(&self, index: usize) -> Connector {

@@ -101,6 +101,7 @@ fn this_process_has_memory_threads_and_processor_time() {
         role: String::from("app"),
         software: String::from("test"),
         scope: Scope::Only(vec![std::process::id()]),
+        is_held_with_pod: false,
     };
     let mut observation = Box::new(LocalObservation::start(vec![me], Vec::new(), None).unwrap());
     let block = std::hint::black_box(vec![1_u8; 64 << 20]);

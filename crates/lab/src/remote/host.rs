@@ -247,6 +247,7 @@ impl RemoteHost {
                     silence_ms: millis(self.silence),
                 },
                 purpose: pod.purpose,
+                limits: pod.limits,
                 in_mesh: pod.in_mesh,
                 programs: programs.to_vec(),
                 cpus: cpus.to_vec(),

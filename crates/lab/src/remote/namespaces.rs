@@ -14,6 +14,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tare_experiment::target::Capability;
 use tare_net::Switch;
+use tare_record::plan::Limits;
 
 use super::connection::Dial;
 use super::pod_keeper::HOSTS;
@@ -21,7 +22,7 @@ use super::pod_provider::{PodAddress, PodProvider, PodRequest};
 use super::run_keeper::RunKeeperConfig;
 use crate::LabError;
 use crate::host::Host;
-use crate::keeper::{Confinement, FileSystemView, Keeper, Spawn, lock};
+use crate::keeper::{CgroupLimits, Confinement, FileSystemView, Keeper, Spawn, lock};
 use crate::local::isolation;
 use crate::variables;
 
@@ -113,8 +114,14 @@ impl Namespaces {
         pod: &str,
         flag: &str,
         config: &impl Serialize,
-        (programs, cpus, redirects): (&[PathBuf], &[u32], bool),
+        may: KeeperMay<'_>,
     ) -> Result<u32, LabError> {
+        let KeeperMay {
+            programs,
+            cpus,
+            limits,
+            redirects,
+        } = may;
         let mut keeper = lock(&self.keeper);
         let folder = keeper.folder().to_owned();
         let stem = pod.replace('/', ".");
@@ -157,6 +164,7 @@ impl Namespaces {
             output: folder.join(format!("{stem}.log")),
             output_bytes_max: LOG_BYTES_MAX,
             nofile: Some(FILES_MAX),
+            bounds: CgroupLimits::new(limits.cpu, limits.memory_bytes),
             pod: Some(pod.to_owned()),
             hosts: Some(hosts),
             confinement: Some(Confinement {
@@ -177,6 +185,15 @@ impl Namespaces {
     }
 }
 
+/// What a keeper may read and use.
+#[derive(Clone, Copy, Default)]
+struct KeeperMay<'a> {
+    programs: &'a [PathBuf],
+    cpus: &'a [u32],
+    limits: Limits,
+    redirects: bool,
+}
+
 fn keeper_of(pod: &str) -> String {
     format!("keeper of {pod}")
 }
@@ -195,7 +212,7 @@ impl PodProvider for Namespaces {
         config: &RunKeeperConfig,
     ) -> Result<(SocketAddr, Dial), LabError> {
         let address = self.attach(&self.run_keeper)?;
-        let pid = self.start_keeper(&self.run_keeper, "--run", config, (&[], &[], false))?;
+        let pid = self.start_keeper(&self.run_keeper, "--run", config, KeeperMay::default())?;
         self.run_keeper_pid = Some(pid);
         let (keeper, pod) = (Arc::clone(&self.keeper), self.run_keeper.clone());
         let within = SocketAddr::from((Ipv4Addr::LOCALHOST, config.port));
@@ -216,11 +233,12 @@ impl PodProvider for Namespaces {
             let name = &pod.config.name;
             let address = IpAddr::from(self.attach(name)?);
             addresses.insert(name.clone(), address.into());
-            let may = (
-                pod.programs.as_slice(),
-                pod.cpus.as_slice(),
-                pod.purpose.redirects,
-            );
+            let may = KeeperMay {
+                programs: &pod.programs,
+                cpus: &pod.cpus,
+                limits: pod.limits,
+                redirects: pod.purpose.redirects,
+            };
             self.start_keeper(name, "--pod", &pod.config, may)?;
         }
         Ok(addresses)

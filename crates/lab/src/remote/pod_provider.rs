@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use serde_json::Value;
+use tare_record::plan::Limits;
 use tare_record::record::{EnvironmentRecord, TargetVersion};
 
 use super::connection::Dial;
@@ -20,6 +21,8 @@ pub struct PodRequest {
     pub purpose: PodPurpose,
     /// Its part in the mesh that the cluster has.
     pub in_mesh: Option<PodInMesh>,
+    /// Limits of all that runs in it.
+    pub limits: Limits,
     /// Programs that it must be able to read.
     pub programs: Vec<PathBuf>,
     /// Cores that it may use; empty: any.
@@ -37,6 +40,7 @@ pub struct SitePods {
 pub(crate) struct WantedPod {
     pub site: String,
     pub purpose: PodPurpose,
+    pub limits: Limits,
     pub in_mesh: Option<PodInMesh>,
 }
 

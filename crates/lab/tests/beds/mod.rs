@@ -187,7 +187,7 @@ impl Rig {
             },
             out: self.path("runs"),
             site_links: Vec::new(),
-            limits: BTreeMap::new(),
+            limits: Vec::new(),
             seed: 1,
             reach: AddressPolicy::Private,
             base: Some(self.path("base")),

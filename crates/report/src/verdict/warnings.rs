@@ -1,5 +1,7 @@
 //! Warnings: conditions that may invalidate figures, each once, with its figures.
 
+use std::collections::BTreeMap;
+
 use tare_record::agent::LoadResult;
 use tare_record::record::{LinkDirectionUsage, RunProgress, TrialRecord};
 use tare_record::view::{CellView, LevelView, Sentence, SentenceKind, View, ViewState};
@@ -21,6 +23,9 @@ const OTHER_ARMS_SHARE: f64 = 0.1;
 /// Steal time of the hypervisor above which there is a warning.
 const STEAL_SHARE: f64 = 0.01;
 
+/// Share of the periods in which a CPU limit held a part back above which that is said.
+const THROTTLED_SHARE: f64 = 0.01;
+
 /// Share of late packets in a link direction above which there is a warning: beyond it p99 is affected.
 const LATE_SHARE: f64 = 0.01;
 
@@ -39,6 +44,7 @@ pub fn warnings(run: &Run, view: &View) -> Vec<Sentence> {
     texts.extend(excluded_trials(run));
     texts.extend(machine(run));
     texts.extend(busy_cores(run, view));
+    texts.extend(throttled(run));
     texts.extend(generator(run));
     texts.extend(links(run));
     texts.extend(errors(view));
@@ -173,6 +179,35 @@ fn max_rate(levels: &[&LevelView]) -> Option<String> {
              capacity of this machine, and latency is mostly waiting."
         )
     })
+}
+
+/// Parts that their CPU limits held back, each with the arms in which they did.
+fn throttled(run: &Run) -> Vec<String> {
+    let mut parts: BTreeMap<&str, BTreeMap<&str, (u64, u64)>> = BTreeMap::new();
+    for record in fit(run) {
+        for part in &record.instances {
+            let (Some(held), Some(all)) = (part.throttled_periods, part.quota_periods) else {
+                continue;
+            };
+            let of_part = parts.entry(&part.instance).or_default();
+            let sums = of_part.entry(&record.arm).or_default();
+            *sums = (sums.0 + held, sums.1 + all);
+        }
+    }
+    let texts = parts.into_iter().filter_map(|(part, arms)| {
+        let shares = arms.into_iter().filter_map(|(arm, (held, all))| {
+            let share = held as f64 / all.max(1) as f64;
+            (share > THROTTLED_SHARE).then(|| format!("{arm} ({})", quantity::percent(share)))
+        });
+        let shares: Vec<String> = shares.collect();
+        (!shares.is_empty()).then(|| {
+            format!(
+                "The CPU limit of {part} held it back in {}: the share of the periods (100 ms) that it ran in. Latency has the waits for the next one.",
+                list(&shares)
+            )
+        })
+    });
+    texts.collect()
 }
 
 fn fit(run: &Run) -> Vec<&TrialRecord> {

@@ -371,6 +371,28 @@ fn what_else_the_machine_did_is_said() {
 }
 
 #[test]
+fn a_part_that_its_cpu_limit_held_back_is_said_with_the_arm_and_the_share() {
+    let run = SampleRun::sidecar().edit(|record, _| {
+        let is_held = record.arm == "both-sidecars";
+        for part in &mut record.instances {
+            part.quota_periods = Some(200);
+            part.throttled_periods = Some(u64::from(is_held && part.instance == "server") * 82);
+        }
+    });
+    let view = view_of(&run);
+    let warnings = sentences(&view, SentenceKind::Warning);
+    let said = "The CPU limit of server held it back in both-sidecars (41 %)";
+    let of_limits: Vec<&&str> = warnings
+        .iter()
+        .filter(|w| w.contains("CPU limit"))
+        .collect();
+    assert!(
+        of_limits.len() == 1 && of_limits[0].starts_with(said),
+        "{warnings:?}"
+    );
+}
+
+#[test]
 fn instances_of_other_arms_are_said_apart_from_other_programs() {
     let run = SampleRun::sidecar().edit(|record, _| {
         if let Some(machine) = record.machine.as_mut() {

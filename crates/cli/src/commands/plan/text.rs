@@ -1,5 +1,6 @@
 //! The plan as text.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
@@ -8,9 +9,10 @@ use tare_experiment::estimate::{StartupTimes, estimate};
 use tare_experiment::problem::list;
 use tare_record::load::{LoadSpec, Pacing, Stop};
 use tare_record::plan::{
-    Addressing, Arm, Capacity, Compare, Form, Guarantee, Plan, PlannedFault, Published,
+    Addressing, Arm, Capacity, Compare, Form, Guarantee, Limits, Plan, PlannedFault, Published,
     PublishedFigure, Restart, RoleLoad,
 };
+use tare_record::units::{Cores, Size};
 use tare_report::{pace, quantity};
 
 use super::noise::Earlier;
@@ -65,6 +67,9 @@ pub fn text(
     writer.entry("order", &order(plan));
     writer.entry("restart", &restart(plan));
     writer.entry("placement", &placement(plan));
+    for line in limits(plan) {
+        writer.entry("limits", &line);
+    }
     writer.entry("primary", &primary(plan));
     writer.entry("time", &time(&capacity::kept(plan, known), times));
     writer.entry("detectable", &detectable_differences(plan, earlier, out));
@@ -75,6 +80,28 @@ pub fn text(
         writer.entry("not run", &format!("{what}: {reason}"));
     }
     writer.text
+}
+
+/// Limits of all arms, then those of single arms.
+fn limits(plan: &Plan) -> Vec<String> {
+    let line = |within: &str, all: &BTreeMap<String, Limits>| {
+        let of = |(instance, limits): (&String, &Limits)| {
+            let cpu = limits.cpu.map(|cores| format!("cpu {}", Cores(cores)));
+            let memory = limits
+                .memory_bytes
+                .map(|bytes| format!("memory {}", Size(bytes)));
+            let both: Vec<String> = cpu.into_iter().chain(memory).collect();
+            format!("{instance} {}", both.join(" "))
+        };
+        let words: Vec<String> = all.iter().map(of).collect();
+        (!words.is_empty()).then(|| format!("{within}: {}", words.join(", ")))
+    };
+    let arms = plan.arms.iter();
+    let of_arms = arms.filter_map(|arm| line(&arm.name, &arm.limits));
+    line("all arms", &plan.limits)
+        .into_iter()
+        .chain(of_arms)
+        .collect()
 }
 
 #[derive(Default)]
