@@ -1,16 +1,23 @@
 //! Service descriptors, from files.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use prost::Message;
-use prost_reflect::prost_types::{FileDescriptorProto, FileDescriptorSet};
+use prost_reflect::prost_types::FileDescriptorSet;
 use prost_reflect::{DescriptorPool, ServiceDescriptor};
 use protox::Compiler;
 use tare_record::grpc_schema::MethodName;
-use tare_record::text::preview;
 
-use crate::ProtoError;
 use crate::method::Method;
+use crate::{ProtoError, editions, sources};
+
+/// A `FileDescriptorSet` whose files are not decoded yet.
+#[derive(Clone, PartialEq, Message)]
+struct RawSet {
+    #[prost(bytes = "vec", repeated, tag = "1")]
+    files: Vec<Vec<u8>>,
+}
 
 /// Descriptors of services and their messages.
 #[derive(Debug, Clone)]
@@ -34,12 +41,15 @@ impl ServiceDescriptors {
                 folders.push(folder.to_owned());
             }
         }
-        let wrong = |file: &Path, why: protox::Error| ProtoError::Compile {
-            file: file.display().to_string(),
-            why: why.to_string(),
+        let wrong = |file: &Path, why: protox::Error| {
+            let (file, is_missing) = (file.display().to_string(), why.is_file_not_found());
+            let why = why.to_string();
+            match is_missing {
+                true => ProtoError::NotFound { file, why },
+                false => ProtoError::Compile { file, why },
+            }
         };
-        let first = files.first().map_or(Path::new(""), PathBuf::as_path);
-        let mut compiler = Compiler::new(folders).map_err(|why| wrong(first, why))?;
+        let mut compiler = Compiler::with_file_resolver(sources::resolver(folders));
         compiler.include_imports(true);
         for file in files {
             compiler.open_file(file).map_err(|why| wrong(file, why))?;
@@ -54,10 +64,14 @@ impl ServiceDescriptors {
     /// # Errors
     /// When it cannot be decoded, or when files that it imports are not in it.
     pub fn from_set(bytes: &[u8]) -> Result<Self, ProtoError> {
-        let set = FileDescriptorSet::decode(bytes);
-        check_syntax(&set.map_err(|why| ProtoError::Set(why.to_string()))?.file)?;
-        let pool = DescriptorPool::decode(bytes).map_err(|why| ProtoError::Set(why.to_string()))?;
-        Ok(Self { pool })
+        let wrong = |why: &dyn Display| ProtoError::Set(why.to_string());
+        let set = RawSet::decode(bytes).map_err(|why| wrong(&why))?;
+        let file = |bytes: &Vec<u8>| editions::decode(bytes).map_err(|why| wrong(&why))?;
+        let file = set.files.iter().map(file).collect::<Result<_, _>>()?;
+        let pool = DescriptorPool::from_file_descriptor_set(FileDescriptorSet { file });
+        Ok(Self {
+            pool: pool.map_err(|why| wrong(&why))?,
+        })
     }
 
     /// A method by its name.
@@ -89,22 +103,6 @@ impl ServiceDescriptors {
         };
         Ok(Method::new(method))
     }
-}
-
-/// Refuses files of a syntax that prost-reflect does not know: it panics on them.
-pub(crate) fn check_syntax(files: &[FileDescriptorProto]) -> Result<(), ProtoError> {
-    for file in files {
-        match file.syntax.as_deref() {
-            None | Some("proto2" | "proto3") => {}
-            Some(other) => {
-                return Err(ProtoError::Syntax {
-                    file: preview(file.name()),
-                    syntax: preview(other),
-                });
-            }
-        }
-    }
-    Ok(())
 }
 
 /// Names as a list for an error message; a dash if there are none.

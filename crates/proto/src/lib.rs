@@ -5,8 +5,10 @@
 //! questions of `tare load`.
 
 mod descriptors;
+mod editions;
 mod method;
 mod reflection;
+mod sources;
 #[cfg(test)]
 mod tests;
 
@@ -18,15 +20,15 @@ use thiserror::Error;
 /// Why descriptors cannot be read or a message cannot be encoded.
 #[derive(Debug, Error)]
 pub enum ProtoError {
-    #[error(
-        "{file}: {why}; its folder, or that of what it imports, may have to be named with --import-path"
-    )]
+    #[error("{file}: {why}")]
     Compile { file: String, why: String },
+    #[error("{file}: {why}; name its folder, or that of what it imports, with --import-path")]
+    NotFound { file: String, why: String },
     #[error(
         "not a whole descriptor set: {0}; make it with `protoc --include_imports --descriptor_set_out=FILE`"
     )]
     Set(String),
-    #[error("{file} is written in {syntax}; proto2 and proto3 are understood")]
+    #[error("{file} is written in {syntax}; proto2, proto3 and edition 2023 are understood")]
     Syntax { file: String, syntax: String },
     #[error("service {name} is not described; there are: {known}")]
     NoService { name: String, known: String },

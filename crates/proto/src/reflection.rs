@@ -5,8 +5,8 @@ use prost_reflect::DescriptorPool;
 use prost_reflect::prost_types::{FileDescriptorProto, FileDescriptorSet};
 use protox::file::{FileResolver, GoogleFileResolver};
 
-use crate::ProtoError;
-use crate::descriptors::{ServiceDescriptors, check_syntax, list};
+use crate::descriptors::{ServiceDescriptors, list};
+use crate::{ProtoError, editions};
 
 /// Calls to collect a service with all its imports, at most.
 const ROUNDS_MAX: usize = 64;
@@ -107,7 +107,6 @@ impl ServiceDescriptors {
                 break;
             }
         }
-        check_syntax(&files)?;
         let pool = DescriptorPool::from_file_descriptor_set(FileDescriptorSet { file: files });
         Ok(Self {
             pool: pool.map_err(|why| refused(service, &why))?,
@@ -149,9 +148,7 @@ fn files_of(query: &Query, reply: Reply) -> Result<Vec<FileDescriptorProto>, Pro
     };
     files
         .iter()
-        .map(|bytes| {
-            FileDescriptorProto::decode(bytes.as_slice()).map_err(|why| refused(asked, &why))
-        })
+        .map(|bytes| editions::decode(bytes).map_err(|why| refused(asked, &why))?)
         .collect()
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use base64::Engine as _;
 use prost::Message as _;
 use prost_reflect::prost_types::FileDescriptorSet;
 use tare_record::grpc_schema::MethodName;
@@ -240,8 +241,95 @@ fn files_of_an_unknown_syntax_are_refused_by_name() {
         let refused = ServiceDescriptors::from_set(&set.encode_to_vec());
         refused.unwrap_err().to_string()
     };
-    let expected = "new.proto is written in editions; proto2 and proto3 are understood";
+    let expected =
+        "new.proto is written in edition 0; proto2, proto3 and edition 2023 are understood";
     assert_eq!(refusal("editions"), expected);
     // Empty is not missing.
     assert!(refusal("").contains("new.proto"));
+}
+
+const OF_2023: &str = r#"
+// A comment, then the edition.
+edition = "2023";
+package test;
+option features.utf8_validation = NONE;
+message Ask {
+  string text = 1;
+  int32 number = 2 [features.field_presence = IMPLICIT, deprecated = true];
+  repeated int32 packed = 3;
+  repeated int32 single = 4 [features.repeated_field_encoding = EXPANDED];
+  Told told = 5 [features.message_encoding = DELIMITED];
+  map<string, Told> by_name = 6;
+  Kind kind = 7;
+}
+message Told { string text = 1 [features = { field_presence: LEGACY_REQUIRED }]; }
+enum Kind { option features.enum_type = CLOSED; SOME = 1; }
+service Echo { rpc Say(Ask) returns (Told); }
+"#;
+
+/// A message of that file, as `protoc --encode=test.Ask` writes it.
+const ENCODED: &[u8] = &[
+    0x0a, 1, b'a', 0x10, 5, 0x1a, 2, 1, 2, 0x20, 3, 0x20, 4, 0x2b, 0x0a, 1, b'b', 0x2c, 0x32, 8,
+    0x0a, 1, b'k', 0x12, 3, 0x0a, 1, b'c', 0x38, 1,
+];
+const IN_JSON: &str = r#"{"text": "a", "number": 5, "packed": [1, 2], "single": [3, 4], "told": {"text": "b"},
+    "byName": {"k": {"text": "c"}}, "kind": "SOME"}"#;
+
+#[test]
+fn a_file_of_edition_2023_is_understood() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ask.proto");
+    std::fs::write(&path, OF_2023).unwrap();
+    let described = ServiceDescriptors::from_files(std::slice::from_ref(&path), &[]).unwrap();
+    let method = described.method(&name("test.Echo/Say")).unwrap();
+    assert_eq!(method.encode(IN_JSON).unwrap(), [ENCODED]);
+    std::fs::write(&path, OF_2023.replace("2023", "2024")).unwrap();
+    let refused = ServiceDescriptors::from_files(&[path], &[]).unwrap_err();
+    let refused = refused.to_string();
+    assert!(!refused.contains("--import-path"), "{refused}");
+}
+
+/// `protoc --descriptor_set_out` (35.1) of the file above.
+const SET_OF_2023: &str = "CrgDCglhc2sucHJvdG8SBHRlc3QirwIKA0FzaxISCgR0ZXh0GAEgASgJUgR0ZXh0Eh8KBm51bWJlchgCIAEoBUIHGAGqAQIIAlIG\
+    bnVtYmVyEhYKBnBhY2tlZBgDIAMoBVIGcGFja2VkEh0KBnNpbmdsZRgEIAMoBUIFqgECGAJSBnNpbmdsZRIlCgR0b2xkGAUgASgL\
+    MgoudGVzdC5Ub2xkQgWqAQIoAlIEdG9sZBIuCgdieV9uYW1lGAYgAygLMhUudGVzdC5Bc2suQnlOYW1lRW50cnlSBmJ5TmFtZRIe\
+    CgRraW5kGAcgASgOMgoudGVzdC5LaW5kUgRraW5kGkUKC0J5TmFtZUVudHJ5EhAKA2tleRgBIAEoCVIDa2V5EiAKBXZhbHVlGAIg\
+    ASgLMgoudGVzdC5Ub2xkUgV2YWx1ZToCOAEiIQoEVG9sZBIZCgR0ZXh0GAEgASgJQgWqAQIIA1IEdGV4dCoWCgRLaW5kEggKBFNP\
+    TUUQARoEOgIQAjIkCgRFY2hvEhwKA1NheRIJLnRlc3QuQXNrGgoudGVzdC5Ub2xkQgWSAwIgA2IIZWRpdGlvbnNw6Ac=";
+
+#[test]
+fn a_descriptor_set_of_edition_2023_is_understood_and_one_of_another_is_refused_by_name() {
+    let set = base64::engine::general_purpose::STANDARD
+        .decode(SET_OF_2023)
+        .unwrap();
+    let described = ServiceDescriptors::from_set(&set).unwrap();
+    let method = described.method(&name("test.Echo/Say")).unwrap();
+    assert_eq!(method.encode(IN_JSON).unwrap(), [ENCODED]);
+    let mut newer = set;
+    let last = newer.len() - 2;
+    assert_eq!(newer[last..], [0xe8, 0x07], "edition 1000");
+    newer[last] = 0xe9;
+    let refused = ServiceDescriptors::from_set(&newer)
+        .unwrap_err()
+        .to_string();
+    assert!(refused.contains("edition 2024;"), "{refused}");
+}
+
+#[test]
+fn a_byte_order_mark_is_no_part_of_a_file_and_the_hint_of_the_import_path_stands_where_it_helps() {
+    let (folder, echo) = written();
+    std::fs::write(&echo, format!("\u{feff}{ECHO}")).unwrap();
+    let files = std::slice::from_ref(&echo);
+    assert!(ServiceDescriptors::from_files(files, &[]).is_ok());
+    let refusal = |text: &str| {
+        std::fs::write(&echo, text).unwrap();
+        let refused = ServiceDescriptors::from_files(files, &[]).unwrap_err();
+        refused.to_string()
+    };
+    let missing = refusal("syntax = \"proto3\"; import \"nowhere.proto\";");
+    assert!(missing.contains("nowhere.proto"), "{missing}");
+    assert!(missing.contains("--import-path"), "{missing}");
+    let wrong = refusal("syntax = \"proto3\"; mess Ask {}");
+    assert!(!wrong.contains("--import-path"), "{wrong}");
+    drop(folder);
 }
