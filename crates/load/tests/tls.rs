@@ -1,12 +1,15 @@
 //! Whole loads over TLS: what is right, and what each thing that can be wrong is called.
 #![allow(
     clippy::unwrap_used,
+    clippy::expect_used,
     clippy::panic,
     reason = "a test that cannot be set up fails"
 )]
 
 mod rig;
 
+use std::io::{BufRead as _, BufReader};
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use rig::tls::{
@@ -15,7 +18,7 @@ use rig::tls::{
 use rig::{OK, Server, measure, try_measure};
 use tare_load::LoadError;
 use tare_record::load::{
-    ClientSpec, LoadPlan, Pacing, Resumption, Stop, TlsSpec, TlsVersion, Trust,
+    ClientSpec, Identity, LoadPlan, Pacing, Resumption, Stop, TlsSpec, TlsVersion, Trust,
 };
 
 /// A load that must end without a connection, and what it says of why.
@@ -320,5 +323,126 @@ fn an_end_without_a_word_is_told_from_an_end_with_one() {
             .map(|o| (&o.class[..], o.count))
             .collect();
         assert_eq!(classes, [(class, 5)]);
+    }
+}
+
+/// A certificate of `tests/certificates`, with its key where it has one.
+fn made_by_openssl(name: &str) -> String {
+    format!("{}/tests/certificates/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// `openssl s_server` with one of these certificates; it serves one connection at a time.
+struct OpensslServer {
+    process: std::process::Child,
+    address: SocketAddr,
+}
+
+impl OpensslServer {
+    fn start(name: &str) -> Self {
+        let mut process = std::process::Command::new("openssl")
+            .args(["s_server", "-accept", "127.0.0.1:0", "-www"])
+            .args(["-cipher", "DEFAULT@SECLEVEL=0"])
+            .args(["-cert", &made_by_openssl(&format!("{name}.pem"))])
+            .args(["-key", &made_by_openssl(&format!("{name}.key"))])
+            .stdin(std::process::Stdio::null())
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(process.stdout.take().unwrap()).lines();
+        let address = lines
+            .map_while(Result::ok)
+            .find_map(|line| line.strip_prefix("ACCEPT ")?.parse().ok());
+        let address = address.expect("openssl s_server says where it listens");
+        Self { process, address }
+    }
+}
+
+impl Drop for OpensslServer {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Three handshakes, one after the other: what was unusual if all went well, else why they did not.
+fn handshakes(name: &str, trust: Trust) -> Result<Option<String>, String> {
+    let server = OpensslServer::start(name);
+    let spec = TlsSpec {
+        trust,
+        ..believing(&Authority::new())
+    };
+    let mut plan = tls_plan(server.address, spec);
+    plan.load.client = ClientSpec::new("connect", 1);
+    plan.load.pacing = Pacing::Max;
+    plan.load.stop = Stop::Count { exchanges: 3 };
+    let result = measure(&plan).result;
+    match (&result.outcomes[..], &result.tls[..]) {
+        ([ok], [tls]) if ok.class == "ok" && ok.count == 3 => Ok(tls.seen.unusual.clone()),
+        ([failed], []) => Err(failed.example.clone().unwrap()),
+        other => panic!("{name}: {other:?}"),
+    }
+}
+
+#[test]
+fn certificates_that_webpki_does_not_take_are_accepted_where_asked_for_and_else_called_what_they_are()
+ {
+    let named = || Trust::File {
+        path: made_by_openssl("ca.pem"),
+    };
+    let other = Authority::new();
+    let other = || Trust::File { path: other.file() };
+    let cases = [
+        ("version1", Trust::Any, Ok("version 1")),
+        ("version1", named(), Ok("version 1")),
+        ("version1", other(), Err(["version 1", "--cacert"])),
+        ("rsa1024", Trust::Any, Ok("1024 bits")),
+        ("rsa1024", named(), Err(["1024 bits", "--insecure"])),
+        ("p521", Trust::Any, Ok("P-521")),
+        ("p521", named(), Err(["P-521", "--insecure"])),
+        ("nameless", Trust::Any, Ok("")),
+        (
+            "nameless",
+            named(),
+            Err(["subject alternative name", "subjectAltName"]),
+        ),
+    ];
+    for (name, trust, expected) in cases {
+        let what = format!("{name}, {trust:?}");
+        match (handshakes(name, trust), expected) {
+            (Ok(None), Ok("")) => {}
+            (Ok(Some(unusual)), Ok(word)) if word != "" && unusual.contains(word) => {}
+            (Err(why), Err(words)) if words.iter().all(|word| why.contains(word)) => {}
+            (other, _) => panic!("{what}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn keys_that_cannot_be_read_are_refused_with_the_command_that_makes_them_readable() {
+    let authority = Authority::new();
+    let server = TlsServer::answering(serving(authority.sign("localhost", Validity::Now)), OK);
+    let cases = [
+        ("version1.pem", "encrypted.key", "openssl pkey -in "),
+        (
+            "version1.pem",
+            "encrypted-traditional.key",
+            "openssl pkey -in ",
+        ),
+        ("client.p12", "client.p12", "openssl pkcs12 -in "),
+        ("p521.pem", "p521.key", "openssl ecparam -name prime256v1"),
+    ];
+    for (certificate, key, command) in cases {
+        let identity = Identity {
+            certificate: made_by_openssl(certificate),
+            key: made_by_openssl(key),
+        };
+        let spec = TlsSpec {
+            identity: Some(identity),
+            ..believing(&authority)
+        };
+        let refused = try_measure(&tls_plan(server.address, spec)).unwrap_err();
+        let why = refused.to_string();
+        assert!(why.contains(command), "{key}: {why}");
     }
 }

@@ -4,6 +4,7 @@ use std::fmt;
 
 use rustls::{AlertDescription, CertificateError, Error};
 use tare_record::agent::ErrorSource;
+use tare_tls::CertificateFlaw;
 
 use crate::client::ErrorClass;
 
@@ -16,6 +17,8 @@ pub enum TlsFailure {
     CertificateNameMismatch,
     /// No trusted authority signed it.
     CertificateUntrusted,
+    /// It has this flaw.
+    CertificateFlaw(CertificateFlaw),
     /// It is invalid in another way, or missing.
     CertificateInvalid,
     /// The server rejects the client's certificate, or requires one: its alert.
@@ -44,6 +47,13 @@ impl TlsFailure {
                 of("certificate-name-mismatch", ErrorSource::Peer)
             }
             TlsFailure::CertificateUntrusted => of("certificate-untrusted", ErrorSource::Peer),
+            TlsFailure::CertificateFlaw(flaw) => match flaw {
+                CertificateFlaw::Version1 => of("certificate-untrusted", ErrorSource::Peer),
+                CertificateFlaw::NoNames => of("certificate-name-mismatch", ErrorSource::Peer),
+                CertificateFlaw::RsaBits(_)
+                | CertificateFlaw::P521
+                | CertificateFlaw::Signature => of("certificate-invalid", ErrorSource::Peer),
+            },
             TlsFailure::CertificateInvalid => of("certificate-invalid", ErrorSource::Peer),
             TlsFailure::ClientCertificateRejected(_) => {
                 of("client-certificate-rejected", ErrorSource::Client)
@@ -102,6 +112,11 @@ impl TlsFailure {
 
 fn from_certificate_error(wrong: &CertificateError) -> TlsFailure {
     use CertificateError as C;
+    if let C::Other(other) = wrong
+        && let Some(flaw) = other.0.downcast_ref::<CertificateFlaw>()
+    {
+        return TlsFailure::CertificateFlaw(*flaw);
+    }
     match wrong {
         C::Expired | C::ExpiredContext { .. } | C::NotValidYet | C::NotValidYetContext { .. } => {
             TlsFailure::CertificateExpired
@@ -130,6 +145,7 @@ impl fmt::Display for TlsFailure {
             TlsFailure::CertificateUntrusted => {
                 "no authority we trust signed the server's certificate: give the authority with --cacert FILE, or accept it with --insecure"
             }
+            TlsFailure::CertificateFlaw(flaw) => return flaw.fmt(f),
             TlsFailure::CertificateInvalid => {
                 "the server's certificate is broken or missing: look at it with openssl s_client -connect HOST:PORT"
             }
@@ -188,7 +204,7 @@ fn step(code: u8) -> &'static str {
         }
         AlertDescription::UnrecognisedName => ": it does not serve this name; give it with --sni",
         AlertDescription::HandshakeFailure => {
-            ": it accepts nothing of what was offered, or wants a client certificate (--cert FILE --key FILE)"
+            ": it accepts nothing of what was offered (a server with a key on P-521 needs one on P-256, or --insecure), or wants a client certificate (--cert FILE --key FILE)"
         }
         AlertDescription::DecryptError => {
             ": a signature was wrong to it; an authority of it may have the name of ours, but another key"

@@ -169,6 +169,7 @@ impl Handshake {
             group: group.and_then(|group| group.name().as_str().map(str::to_owned)),
             alpn: alpn.map(|alpn| String::from_utf8_lossy(&alpn).into_owned()),
             certificate: certificates.first().map(|one| fingerprint(one)),
+            unusual: certificates.first().and_then(|one| tare_tls::unusual(one)),
         };
         let (secrets, kernel) = self
             .conn

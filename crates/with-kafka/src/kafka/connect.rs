@@ -35,10 +35,10 @@ pub struct ConnectionArgs {
     /// Accept any broker certificate.
     #[arg(long, global = true, conflicts_with = "cacert")]
     insecure: bool,
-    /// Client certificate with its chain (PEM).
-    #[arg(long, global = true, value_name = "FILE", requires = "key")]
+    /// Client certificate with its chain (PEM), and with its key where --key names no other file.
+    #[arg(long, global = true, value_name = "FILE")]
     cert: Option<String>,
-    /// Private key of --cert (PEM).
+    /// Private key of --cert (PEM), not encrypted.
     #[arg(long, global = true, value_name = "FILE", requires = "cert")]
     key: Option<String>,
     /// Expected name in the brokers' certificates [default: the host].
@@ -99,7 +99,7 @@ impl ConnectionArgs {
         let tls = is_tls.then(|| ClusterTlsDef {
             ca: self.cacert.clone(),
             cert: self.cert.clone(),
-            key: self.key.clone(),
+            key: self.key.clone().or_else(|| self.cert.clone()),
             server_name: self.server_name.clone(),
             insecure: self.insecure,
         });

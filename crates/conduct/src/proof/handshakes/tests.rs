@@ -36,6 +36,7 @@ fn routes(own: Security) -> Vec<Route> {
 fn count(version: &str, certificate: &str, full: u64) -> TlsCount {
     TlsCount {
         seen: NegotiatedTls {
+            unusual: None,
             version: version.to_owned(),
             suite: "TLS_AES_128_GCM_SHA256".to_owned(),
             group: Some("X25519".to_owned()),
