@@ -19,10 +19,7 @@ const BUFFER_BYTES: usize = 16 * 1024;
 
 const MISFIT: &str = "the padding does not fit";
 
-const LIST_LIMITS: HeaderListLimits = HeaderListLimits {
-    bytes_max: 16 * 1024,
-    fields_max: 128,
-};
+const LIST_LIMITS: HeaderListLimits = HeaderListLimits::OF_HEAD;
 
 #[derive(Debug, Clone, Copy)]
 pub struct ExchangeLimits {

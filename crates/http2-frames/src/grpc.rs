@@ -6,6 +6,7 @@ use thiserror::Error;
 
 use crate::exchange::{ExchangeLimits, exchange};
 use crate::field::{bad_name_byte, bad_value_byte, decimal};
+use crate::gzip;
 use crate::hpack::Encoder;
 
 /// Path of the health check.
@@ -58,7 +59,7 @@ pub enum CallError {
     NoStatus,
     #[error("grpc-status {code}: {message}")]
     Status { code: u64, message: String },
-    #[error("a message of the answer is compressed or cut off")]
+    #[error("a message of the answer is cut off, or compressed with something other than gzip")]
     Message,
 }
 
@@ -84,7 +85,10 @@ pub fn call(stream: impl Read + Write, call: &Call<'_>) -> Result<Vec<Vec<u8>>, 
         return Err(CallError::Http(http_status));
     }
     match response.field("grpc-status").and_then(decimal) {
-        Some(0) => messages(&response.body).ok_or(CallError::Message),
+        Some(0) => {
+            let is_gzip = response.field("grpc-encoding") == Some(b"gzip".as_slice());
+            messages(&response.body, is_gzip, call.limits.bytes_max).ok_or(CallError::Message)
+        }
         Some(code) => Err(CallError::Status {
             code,
             message: text("grpc-message").unwrap_or_default(),
@@ -123,17 +127,26 @@ fn head(call: &Call<'_>) -> Result<Vec<u8>, CallError> {
     Ok(block.finish())
 }
 
-/// The messages of a body; `None`: one of them is compressed or cut off.
-fn messages(mut body: &[u8]) -> Option<Vec<Vec<u8>>> {
+/// The messages of a body, at most `bytes_max` in all; `None`: one of them is cut off, or cannot be decoded. Servers that always
+/// compress do so whatever the request offers.
+fn messages(mut body: &[u8], is_gzip: bool, bytes_max: usize) -> Option<Vec<Vec<u8>>> {
     let mut all = Vec::new();
+    let mut left_bytes = bytes_max;
     while !body.is_empty() {
         let (&[compressed, a, b, c, d], behind) = body.split_first_chunk::<PREFIX_BYTES>()?;
         let (message, behind) =
             behind.split_at_checked(u32::from_be_bytes([a, b, c, d]) as usize)?;
-        if compressed != 0 {
-            return None;
-        }
-        all.push(message.to_vec());
+        let message = match compressed {
+            0 => message.to_vec(),
+            1 if is_gzip => {
+                let mut decoded = Vec::new();
+                let whole = gzip::decode(message, left_bytes, &mut decoded);
+                (whole == Ok(gzip::Decoded::Whole)).then_some(decoded)?
+            }
+            _ => return None,
+        };
+        left_bytes = left_bytes.checked_sub(message.len())?;
+        all.push(message);
         body = behind;
     }
     Some(all)

@@ -7,6 +7,7 @@ pub mod exchange;
 pub mod field;
 pub mod frame;
 pub mod grpc;
+pub mod gzip;
 pub mod hpack;
 
 use std::fmt;

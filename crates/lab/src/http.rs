@@ -15,7 +15,7 @@ const PAGE_BYTES_MAX: usize = 32 << 20;
 /// Prefix of an authority that is a Unix socket.
 pub(crate) const SOCKET: &str = "unix:";
 /// Most header fields of a response.
-const FIELDS_MAX: usize = 64;
+const FIELDS_MAX: usize = 1000;
 
 /// Sends a GET request over a new connection.
 pub(crate) fn get(
@@ -270,8 +270,10 @@ fn connect_to(connector: &Connector, to: &str, within: Duration) -> Result<TcpSt
 pub(crate) fn parse(bytes: &[u8]) -> Result<HttpResponse, String> {
     let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
     let mut head = httparse::Response::new(&mut fields);
-    let httparse::Status::Complete(length) = head
-        .parse(bytes)
+    let mut parser = httparse::ParserConfig::default();
+    parser.allow_obsolete_multiline_headers_in_responses(true);
+    let httparse::Status::Complete(length) = parser
+        .parse_response(&mut head, bytes)
         .map_err(|error| format!("no HTTP answer: {error}"))?
     else {
         return Err("the answer ends within its head".to_owned());

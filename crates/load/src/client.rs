@@ -164,6 +164,8 @@ impl ErrorClass {
     pub const WRONG_BODY: ErrorClass = ErrorClass::of("wrong-body", ErrorSource::Target);
     /// The response is not valid in the protocol.
     pub const MALFORMED: ErrorClass = ErrorClass::of("malformed", ErrorSource::Target);
+    /// The head of the response has more bytes or fields than are read.
+    pub const HEAD_TOO_LARGE: ErrorClass = ErrorClass::of("head-too-large", ErrorSource::Client);
     /// Not complete when the drain ended.
     pub const UNFINISHED: ErrorClass = ErrorClass::of("unfinished", ErrorSource::Target);
     /// All errors beyond the maximum number of classes.
@@ -523,6 +525,10 @@ pub trait Client {
     /// Whether the load has reached an end that only the protocol knows: the window ends here.
     fn is_finished(&self) -> bool {
         false
+    }
+    /// Where the server sent the client with its first redirect, as it said.
+    fn redirected_to(&self) -> Option<&[u8]> {
+        None
     }
     /// Requests sent so far that may not have arrived, because the protocol does not repeat what the network loses.
     fn requests_lost(&self) -> u64 {

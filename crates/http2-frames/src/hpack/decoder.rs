@@ -11,6 +11,14 @@ pub struct HeaderListLimits {
     pub fields_max: usize,
 }
 
+impl HeaderListLimits {
+    /// For the head of a response: 256 KiB in 1000 fields.
+    pub const OF_HEAD: HeaderListLimits = HeaderListLimits {
+        bytes_max: 256 * 1024 + 1000 * ENTRY_OVERHEAD_BYTES,
+        fields_max: 1000,
+    };
+}
+
 /// One connection's decoder.
 #[derive(Debug)]
 pub struct Decoder {

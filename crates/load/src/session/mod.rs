@@ -421,6 +421,10 @@ impl Client for Sessions {
         }
     }
 
+    fn redirected_to(&self) -> Option<&[u8]> {
+        self.inner.redirected_to()
+    }
+
     fn abandon(&mut self, out: &mut impl Outlet) {
         self.pass_on(out, |inner, out| inner.abandon(out));
         for at in 0..self.slots.len() {

@@ -13,9 +13,9 @@ use super::program::Program;
 use crate::client::{DueExchange, ExchangeId};
 use crate::protocols::ConnectionSecurity;
 use crate::protocols::http1::ResponseMismatch;
-use crate::protocols::http1::codec::Keep;
+use crate::protocols::http1::body_scan::BodyScan;
+use crate::protocols::http1::codec::{Head, Keep};
 use crate::protocols::http1::requests::{Outgoing, RequestSource};
-use crate::protocols::http1::templated::BodyScan;
 use crate::template::Filler;
 
 /// Configuration of the sessions of one worker.
@@ -152,7 +152,8 @@ impl RequestSource for SessionRequests {
     }
 
     #[inline]
-    fn head(&mut self, due: DueExchange, kept: &[u8]) {
+    fn head(&mut self, due: DueExchange, scan: &mut BodyScan, answer: &Head, kept: &[u8]) {
+        scan.begin(answer.coding);
         let head = &mut self.states[due.ticket.0 as usize].head;
         head.clear();
         head.extend_from_slice(kept);
@@ -161,12 +162,11 @@ impl RequestSource for SessionRequests {
     #[inline]
     fn body(&mut self, due: DueExchange, scan: &mut BodyScan, slice: &[u8]) {
         let step = &self.program.steps[usize::from(due.request)];
-        let keep_bytes = step
-            .made
-            .check
-            .keep_bytes()
+        let check = &step.made.check;
+        let keep_bytes = check
+            .keep_bytes(scan.coding())
             .max(step.body_bytes_max as usize);
-        scan.push(&step.made.check, keep_bytes, slice);
+        scan.push(check.body(), keep_bytes, slice);
     }
 
     #[inline]
@@ -180,6 +180,10 @@ impl RequestSource for SessionRequests {
         let now = self.now(seen_ns);
         let step = &self.program.steps[usize::from(due.request)];
         let state = &mut self.states[due.ticket.0 as usize];
+        let mut judged = step.made.check.judge(scan, status);
+        if judged.is_ok() && step.body_bytes_max > 0 {
+            judged = scan.decode(step.made.check.body());
+        }
         let answer = CapturedResponse {
             head: &state.head,
             lines: match step.keep {
@@ -196,7 +200,6 @@ impl RequestSource for SessionRequests {
                 state.jar.take(line, path, now);
             }
         }
-        let mut judged = step.made.check.judge(scan, status);
         if judged.is_ok() && !step.captures.is_empty() {
             judged = take(step, answer, &mut state.variables);
         }

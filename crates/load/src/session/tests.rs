@@ -1,7 +1,9 @@
 //! Complete sessions on the virtual clock: what they send, capture, repeat and count.
 
+use std::io::Write as _;
 use std::sync::{Arc, Mutex};
 
+use flate2::write::GzEncoder;
 use tare_record::load::{DataTable, SessionSpec, Stop};
 
 use super::{Program, SessionRequests, SessionRequestsPlan, Sessions};
@@ -32,15 +34,19 @@ impl Ran {
 }
 
 /// Runs sessions of three users, one after the other; a rule maps the text of a request to the response.
-fn run(steps: serde_json::Value, sessions: u64, rule: impl Fn(&str) -> String + 'static) -> Ran {
+fn run<R: Into<Vec<u8>>>(
+    steps: serde_json::Value,
+    sessions: u64,
+    rule: impl Fn(&str) -> R + 'static,
+) -> Ran {
     run_with(steps, sessions, Vec::new(), rule)
 }
 
-fn run_with(
+fn run_with<R: Into<Vec<u8>>>(
     steps: serde_json::Value,
     sessions: u64,
     tables: Vec<DataTable>,
-    rule: impl Fn(&str) -> String + 'static,
+    rule: impl Fn(&str) -> R + 'static,
 ) -> Ran {
     let spec: SessionSpec =
         serde_json::from_value(serde_json::json!({ "steps": steps, "cookies": "kept" })).unwrap();
@@ -65,7 +71,7 @@ fn run_with(
         let text = String::from_utf8(bytes.to_vec()).unwrap();
         let answer = rule(&text);
         seen.lock().unwrap().push(text);
-        vec![(MS, Act::Send(answer.into_bytes()))]
+        vec![(MS, Act::Send(answer.into()))]
     });
     let for_sessions = |recorder: ExchangeRecorder| recorder.for_sessions(SessionWindow::Counted);
     let mut sim = Sim::with_recorder(Sessions::new(pool, 3), arrivals, 3, far, for_sessions);
@@ -114,6 +120,32 @@ fn step(
     action: serde_json::Value,
 ) -> serde_json::Value {
     serde_json::json!({ "probability": probability, "condition": condition, "action": action })
+}
+
+#[test]
+fn values_are_captured_from_a_body_in_gzip_and_one_in_another_coding_is_named() {
+    let captures = serde_json::json!([
+        { "name": "id", "from": { "from": "json", "pointer": "/id" }, "missing": "fails" },
+    ]);
+    let steps = serde_json::json!([
+        request_step("first", "/first", captures, "abort"),
+        request("second", "/second/{{ id }}"),
+    ]);
+    let body = |coding: &str| {
+        let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::default());
+        encoder.write_all(br#"{"id": "seven"}"#).unwrap();
+        let body = encoder.finish().unwrap();
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nContent-Encoding: {coding}\r\nContent-Length: {}\r\n\r\n",
+            body.len()
+        );
+        [head.into_bytes(), body].concat()
+    };
+    let ran = run(steps.clone(), 3, move |_| body("gzip"));
+    assert_eq!(ran.count("GET /second/seven "), 3, "{:?}", ran.classes);
+    let ran = run(steps, 3, move |_| body("br"));
+    assert_eq!(ran.classes[0], "content-encoding");
+    assert_eq!(ran.count("GET /second"), 0);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use crate::client::{
     Client, Closed, Completion, ConnId, Connected, DueExchange, ExchangeOutcome, Outlet, Stamp,
     Status, TimerId, WaitCause,
 };
-use crate::connection_pool::{Deadlines, PoolConfig, WaitQueue};
+use crate::connection_pool::{Addresses, Deadlines, PoolConfig, WaitQueue};
 use crate::generator::{self, Launch, LoadError};
 
 /// Connections alone: an exchange opens one, over TLS with its handshake, and closes it. Requests are not sent.
@@ -68,6 +68,8 @@ enum State {
         due: DueExchange,
         begun_ns: u64,
         waited: Option<WaitCause>,
+        /// Index of its address.
+        index: usize,
     },
     AwaitingPeer {
         until_ns: u64,
@@ -82,8 +84,8 @@ pub struct Connect {
     slots: Vec<State>,
     free: Vec<u32>,
     wait_queue: WaitQueue,
-    /// Attempts so far: each goes to the next address.
-    attempts: usize,
+    /// Each attempt goes to the next address of those that answer.
+    addresses: Addresses,
     /// Deadlines of attempts, and of waiting for the server after a handshake.
     deadlines: Deadlines,
 }
@@ -96,7 +98,7 @@ impl Connect {
             slots: vec![State::Free; config.count],
             free: (0..config.count as u32).rev().collect(),
             wait_queue: WaitQueue::new(config.waiting_max),
-            attempts: 0,
+            addresses: Addresses::new(&config.addresses, config.first),
             deadlines: Deadlines::default(),
             config,
             after_open,
@@ -111,13 +113,14 @@ impl Connect {
         out: &mut impl Outlet,
     ) {
         let begun_ns = out.now_ns();
+        let choice = self.addresses.choose_now(begun_ns);
         self.slots[at as usize] = State::Connecting {
             due,
             begun_ns,
             waited,
+            index: choice.index,
         };
-        out.connect(ConnId(at), self.config.address(self.attempts));
-        self.attempts += 1;
+        out.connect(ConnId(at), choice.address);
         let deadline_ns = begun_ns.saturating_add(self.config.timeout_ns);
         self.deadlines.watch(deadline_ns, out);
     }
@@ -136,10 +139,18 @@ impl Connect {
             due,
             begun_ns,
             waited,
+            index,
         } = state
         else {
             return;
         };
+        match outcome {
+            ExchangeOutcome::Ok(_) => self.addresses.answered(index),
+            ExchangeOutcome::Failed(_) => {
+                self.addresses.failed(index, out.now_ns());
+            }
+            ExchangeOutcome::Unfinished => {}
+        }
         let done = Completion {
             // The SYN is sent when the attempt starts.
             sent_ns: Some(begun_ns),

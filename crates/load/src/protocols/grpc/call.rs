@@ -17,13 +17,7 @@ use crate::protocols::http2::request::{RequestError, put_head};
 use crate::protocols::http2::stream_protocol::Outgoing;
 
 /// Header fields that gRPC sets.
-const RESERVED_HEADERS: [&str; 5] = [
-    "te",
-    "content-type",
-    "grpc-timeout",
-    "grpc-encoding",
-    "grpc-accept-encoding",
-];
+const RESERVED_HEADERS: [&str; 4] = ["te", "content-type", "grpc-timeout", "grpc-encoding"];
 
 /// An encoded call with the expected response.
 #[derive(Debug, Clone)]

@@ -89,7 +89,7 @@ const CONTENT_TYPE: ErrorClass = ErrorClass::of("grpc-content-type", ErrorSource
 const NO_STATUS: ErrorClass = ErrorClass::of("grpc-no-status", ErrorSource::Target);
 /// The call succeeded with an unexpected number of messages.
 const MESSAGE_COUNT: ErrorClass = ErrorClass::of("grpc-message-count", ErrorSource::Target);
-/// A message is compressed, although no compression was offered.
+/// A message is compressed in a way that is not decoded.
 const COMPRESSED: ErrorClass = ErrorClass::of("grpc-compressed", ErrorSource::Target);
 
 /// Calls of all four kinds.
@@ -181,7 +181,7 @@ impl StreamProtocol for Grpc {
         if code != 0 {
             return tell(ExchangeOutcome::Ok(Status::NONE), &"");
         }
-        match messages.finish(call.answers) {
+        match messages.finish(answer.head.message_coding, call.answers) {
             Ok(()) => tell(ExchangeOutcome::Ok(Status::NONE), &""),
             Err(error @ MessageError::Body { .. }) => {
                 tell(ExchangeOutcome::Failed(ErrorClass::WRONG_BODY), &error)
@@ -189,7 +189,7 @@ impl StreamProtocol for Grpc {
             Err(error @ MessageError::Count { .. }) => {
                 tell(ExchangeOutcome::Failed(MESSAGE_COUNT), &error)
             }
-            Err(error @ MessageError::Compressed { .. }) => {
+            Err(error @ (MessageError::Compressed | MessageError::NotGzip { .. })) => {
                 tell(ExchangeOutcome::Failed(COMPRESSED), &error)
             }
             Err(error) => tell(ExchangeOutcome::Failed(ErrorClass::MALFORMED), &error),

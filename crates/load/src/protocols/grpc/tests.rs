@@ -1,8 +1,11 @@
 //! Calls against a server scripted by the test.
 
+use std::io::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use proptest::prelude::*;
 use tare_record::load::{
     Body, CallKind, CallSpec, Deadline, ExpectBody, ExpectStatus, MessagePace, RequestSpec,
@@ -205,11 +208,50 @@ fn messages_that_are_wrong_are_told_apart() {
     );
     assert_eq!(success(&message(b"hello")[..8]), "malformed");
     assert_eq!(success(&message(b"hello")[..3]), "malformed");
+    assert_eq!(success(&compressed(b"hello")), "grpc-compressed");
+    assert_eq!(success(&[2, 0, 0, 0, 0]), "malformed");
+    assert_eq!(success(&[0, 0xff, 0xff, 0xff, 0xff, 0]), "malformed");
+}
+
+/// A message that is compressed with gzip.
+fn compressed(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(bytes).unwrap();
+    let mut message = message(&encoder.finish().unwrap());
+    message[0] = 1;
+    message
+}
+
+#[test]
+fn a_server_that_always_compresses_is_understood_and_its_messages_are_compared_decoded() {
+    let class = |body: &[u8], encoding: &str, expected: ExpectBody| {
+        let mut spec = call_spec();
+        spec.expect.body = expected;
+        let mut rig = rig(&[spec]);
+        rig.due(0);
+        let head = [HEAD, &[("grpc-encoding", encoding)]].concat();
+        rig.arrives(0, &raw(1, 4, 1, &block(&head)));
+        for piece in body.chunks(3) {
+            rig.arrives(0, &raw(0, 0, 1, piece));
+        }
+        rig.arrives(0, &status(1, "0"));
+        rig.last().class()
+    };
+    let hello = || ExpectBody::Text("hello".into());
+    assert_eq!(class(&compressed(b"hello"), "gzip", hello()), "ok");
+    assert_eq!(class(&compressed(b"hello"), "gzip", ExpectBody::Any), "ok");
     assert_eq!(
-        success(&[&[1][..], &message(b"hello")[1..]].concat()),
+        class(&compressed(b"hello"), "gzip", ExpectBody::Length(5)),
+        "ok"
+    );
+    assert_eq!(class(&compressed(b"hullo"), "gzip", hello()), "wrong-body");
+    assert_eq!(class(&message(b"hello"), "gzip", hello()), "ok");
+    assert_eq!(
+        class(&compressed(b"hello"), "deflate", ExpectBody::Any),
         "grpc-compressed"
     );
-    assert_eq!(success(&[0, 0xff, 0xff, 0xff, 0xff, 0]), "malformed");
+    let no_gzip = [&[1][..], &message(b"hello")[1..]].concat();
+    assert_eq!(class(&no_gzip, "gzip", hello()), "grpc-compressed");
 }
 
 #[test]
@@ -501,7 +543,7 @@ fn streams_that_a_server_breaks_off_end_by_its_reason() {
 #[test]
 fn headers_without_end_and_messages_longer_than_announced_are_refused() {
     let endless = [raw(1, 0, 1, &block(HEAD)), raw(9, 0, 1, &[0; 4]).repeat(70)].concat();
-    assert_eq!(class_of(&endless).0, "malformed");
+    assert_eq!(class_of(&endless).0, "head-too-large");
     let longer = [
         begin(1, &message(b"hello")),
         raw(0, 0, 1, b"more"),

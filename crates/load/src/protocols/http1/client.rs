@@ -5,9 +5,7 @@ use std::sync::Arc;
 use super::codec::{Codec, CodecError, End, Event, HeadCache, Limits};
 use super::request::Prepared;
 use super::requests::RequestSource;
-use crate::client::{
-    Closed, DueExchange, ErrorClass, ExchangeOutcome, Outlet, Stamp, Status, WaitCause,
-};
+use crate::client::{Closed, DueExchange, ExchangeOutcome, Outlet, Stamp, Status, WaitCause};
 use crate::connection_pool::{
     ConnectionPool, ConnectionState, Exchange, PoolConfig, PooledProtocol, State,
 };
@@ -96,9 +94,9 @@ impl<R: RequestSource> Http1Client<R> {
         out: &mut impl Outlet,
     ) {
         if self.pool.slot(at).exchange().is_none() {
-            return self.pool.unsolicited(at, &error, out);
+            return self.pool.unsolicited(at, error.class(), &error, out);
         }
-        let outcome = ExchangeOutcome::Failed(ErrorClass::MALFORMED);
+        let outcome = ExchangeOutcome::Failed(error.class());
         self.pool.end(at, outcome, stamp, &error, out);
         self.pool.reopen(at, out);
     }
@@ -117,13 +115,24 @@ impl<R: RequestSource> Http1Client<R> {
                         self.requests.body(exchange.due, &mut conn.progress, slice);
                     }
                 }
-                Ok(Event::Head(_)) if R::READS_HEADS => {
+                Ok(Event::Head(head)) if R::READS_HEADS => {
                     if let State::Busy(exchange) = &slot.state {
-                        self.requests.head(exchange.due, feed.watched());
+                        let progress = &mut conn.progress;
+                        self.requests
+                            .head(exchange.due, progress, &head, feed.watched());
                     }
                 }
                 Ok(Event::End(end)) => ended = Some(Ok(end)),
                 Ok(Event::Head(_) | Event::Tunnel(_)) => {}
+                // It says nothing about the response before it: only the connection is over.
+                Err(CodecError::IdleTimeout) if ended.is_some() => {
+                    return ended.map(|ended| {
+                        ended.map(|end: End| End {
+                            keep_alive: false,
+                            ..end
+                        })
+                    });
+                }
                 // Also after a complete response: unsolicited bytes after it make it an error.
                 Err(error) => return Some(Err(error)),
             }
@@ -144,6 +153,12 @@ impl<R: RequestSource> PooledProtocol for Http1Client<R> {
     #[inline]
     fn pool_mut(&mut self) -> &mut ConnectionPool<Self::Conn, ()> {
         &mut self.pool
+    }
+
+    fn redirected_to(&self) -> Option<&[u8]> {
+        self.pool
+            .conns()
+            .find_map(|conn| conn.codec.redirected_to())
     }
 
     #[inline]
@@ -170,6 +185,8 @@ impl<R: RequestSource> PooledProtocol for Http1Client<R> {
     #[inline]
     fn receive(&mut self, at: u32, bytes: &[u8], stamp: Stamp, out: &mut impl Outlet) {
         match self.read(at, bytes) {
+            // A line end behind the response before it is no part of this one.
+            None if self.pool.slot(at).conn.codec.is_between() => {}
             None => self.pool.partial(at, stamp, out),
             Some(Ok(end)) => {
                 self.pool.reset_backoff();
@@ -206,7 +223,7 @@ impl<R: RequestSource> PooledProtocol for Http1Client<R> {
                 | CodecError::ClosedInBody { .. }),
             ) => self.pool.end(at, closed, ended, &error, out),
             Err(error) => {
-                let outcome = ExchangeOutcome::Failed(ErrorClass::MALFORMED);
+                let outcome = ExchangeOutcome::Failed(error.class());
                 self.pool.end(at, outcome, ended, &error, out);
             }
         }

@@ -1,5 +1,7 @@
 //! The client against servers that refuse, close, answer wrongly or too much.
 
+use std::net::SocketAddr;
+
 use tare_record::load::{ExpectBody, Stop};
 
 use super::client::Http1Client;
@@ -7,7 +9,7 @@ use crate::arrivals::{Arrivals, ClosedLoop, SharedCount};
 use crate::client::{Closed, ConnId};
 use crate::connection_pool::OpenSchedule;
 use crate::engine::sim::{
-    Act, Far, MS, Rule, S, Sim, answer, pool, pool_expecting, pool_ruled, rate,
+    Act, Far, MS, Rule, S, Sim, answer, pool, pool_expecting, pool_ruled, pool_to, rate,
 };
 use crate::tally::Quantity;
 
@@ -65,14 +67,38 @@ fn a_body_until_close_is_whole_at_the_close_and_stamped_by_its_last_byte() {
 
 #[test]
 fn every_way_to_fail_has_its_class() {
-    let cases: [(&str, Vec<(u64, Act)>); 7] = [
+    let answer = |head: &str| vec![reply(format!("HTTP/1.1 200 OK\r\n{head}").as_bytes())];
+    let many = "A: b\r\n".repeat(1001);
+    let cases: [(&str, Vec<(u64, Act)>); 13] = [
+        (
+            "status-999",
+            vec![reply(b"HTTP/1.1 999 No\r\nContent-Length: 0\r\n\r\n")],
+        ),
+        (
+            "length-and-transfer-encoding",
+            answer("Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n"),
+        ),
+        (
+            "transfer-encoding-in-http10",
+            vec![reply(
+                b"HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+            )],
+        ),
+        ("header-name", answer("A b: c\r\n\r\n")),
+        ("head-too-large", answer(&format!("{many}\r\n"))),
+        (
+            "unsolicited-bytes",
+            vec![reply(
+                b"HTTP/1.1 204 No\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            )],
+        ),
         (
             "status-503",
             vec![reply(b"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n")],
         ),
         ("malformed", vec![reply(b"SSH-2.0-OpenSSH_9.6\r\n\r\n")]),
         (
-            "malformed",
+            "unsolicited-bytes",
             vec![reply(
                 b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi and more",
             )],
@@ -128,7 +154,42 @@ fn bytes_nobody_asked_for_are_a_fault_of_the_connection_and_spoil_no_exchange() 
     let counts = sim.engine.recorder().counts();
     assert_eq!((counts.window.ok, counts.window.errors), (10, 0));
     assert_eq!(counts.faults, [(1, 10)]);
-    assert_eq!(sim.classes.seen()[0].class.to_string(), "malformed");
+    assert_eq!(sim.classes.seen()[0].class.to_string(), "unsolicited-bytes");
+}
+
+#[test]
+fn a_line_end_behind_an_answer_spoils_neither_it_nor_the_next_one() {
+    let mut sim = ten(|_, _, _| {
+        vec![
+            reply(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"),
+            (MS + MS / 2, Act::Send(b"\r\n".to_vec())),
+        ]
+    });
+    let counts = sim.engine.recorder().counts();
+    assert_eq!((counts.window.ok, counts.connections.reconnects), (10, 0));
+    assert!(counts.faults.is_empty());
+    // The line end arrives while the next request is under way, and is not the first byte of its response.
+    let service = sim.observed().of(Quantity::Service, "");
+    assert!(service.iter().all(|&ns| ns >= MS), "{service:?}");
+}
+
+#[test]
+fn a_408_on_an_idle_connection_is_named_and_fails_no_exchange() {
+    let idle = b"HTTP/1.1 408 Request Time-out\r\nConnection: close\r\n\r\n";
+    for after_ns in [MS, 50 * MS] {
+        let far = Rule(move |_: u64, _: ConnId, _: &[u8]| {
+            vec![
+                (MS, Act::Send(answer())),
+                (after_ns, Act::Send(idle.to_vec())),
+            ]
+        });
+        let mut sim = Sim::new(pool(1), rate(10.0, 1), 100, far);
+        sim.run_until(10 * S);
+        let counts = sim.engine.recorder().counts();
+        assert_eq!((counts.window.ok, counts.window.errors), (10, 0));
+        assert_eq!(counts.connections.reconnects, 10);
+        assert_eq!(sim.classes.seen()[0].class.to_string(), "idle-timeout");
+    }
 }
 
 /// A server that refuses connections until a time.
@@ -166,6 +227,69 @@ fn while_nobody_listens_exchanges_fail_as_refused_and_attempts_thin_out() {
         sim.net.attempts.len()
     );
     assert!(sim.engine.recorder().counts().connections.failed >= 8);
+}
+
+/// A server with several addresses, of which only those with the first port answer.
+struct OneAnswers {
+    dead: Option<Closed>,
+}
+
+impl Far for OneAnswers {
+    fn connect(&mut self, _: u64, _: ConnId) -> Vec<(u64, Act)> {
+        unreachable!("the address decides")
+    }
+
+    fn connect_to(&mut self, _: u64, _: ConnId, address: SocketAddr) -> Vec<(u64, Act)> {
+        match (address.port(), self.dead) {
+            (1, _) => vec![(MS, Act::Accept)],
+            (_, Some(why)) => vec![(0, Act::Close(why))],
+            (_, None) => Vec::new(),
+        }
+    }
+
+    fn bytes(&mut self, _: u64, _: ConnId, _: &[u8]) -> Vec<(u64, Act)> {
+        vec![(MS, Act::Send(answer()))]
+    }
+}
+
+#[test]
+fn a_name_with_dead_addresses_is_served_by_those_that_answer_and_the_dead_are_named() {
+    for (dead, class) in [
+        (Some(Closed::Refused), "refused"),
+        (None, "connect-timeout"),
+    ] {
+        for (first, count) in [(0, 1), (1, 1), (0, 16), (1, 16)] {
+            let far = OneAnswers { dead };
+            let mut sim = Sim::new(pool_to(3, first, count), rate(100.0, 5), 1000, far);
+            sim.run_until(20 * S);
+            let counts = sim.engine.recorder().counts();
+            let what = format!("{class}, first {first}, {count} connections");
+            assert_eq!((counts.window.ok, counts.window.errors), (500, 0), "{what}");
+            assert_eq!(counts.connections.opened, count as u64, "{what}");
+            let classes = sim.classes.seen();
+            let failed: Vec<_> = counts.failed_attempts.iter().collect();
+            assert!(failed.len() <= 2, "{what}: {failed:?}");
+            assert!(count == 1 || failed.len() == 2, "{what}: {failed:?}");
+            for attempts in failed {
+                assert_ne!(attempts.address.port(), 1, "{what}");
+                let seen = &classes[usize::from(attempts.class) - 1];
+                assert_eq!(seen.class.to_string(), class, "{what}");
+                assert!(attempts.count <= 2, "{what}: {attempts:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn all_addresses_that_answer_get_the_same_share_of_connections() {
+    let far = Rule(|_: u64, _: ConnId, _: &[u8]| vec![(MS, Act::Send(answer()))]);
+    let mut sim = Sim::new(pool_to(4, 0, 16), rate(100.0, 1), 100, far);
+    sim.run_until(5 * S);
+    let mut share = std::collections::BTreeMap::new();
+    for address in &sim.net.addresses {
+        *share.entry(address.port()).or_insert(0) += 1;
+    }
+    assert_eq!(share.into_values().collect::<Vec<_>>(), [4, 4, 4, 4]);
 }
 
 #[test]

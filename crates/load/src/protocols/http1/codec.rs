@@ -14,6 +14,7 @@ mod fault_tests;
 mod frames;
 mod head;
 mod head_cache;
+mod interlude;
 #[cfg(test)]
 pub(crate) mod properties;
 mod section;
@@ -24,12 +25,13 @@ use std::collections::VecDeque;
 
 pub use body_check::{BodyCheck, BodyMismatch, BodyProgress};
 pub use error::{CodecError, PipelineFull};
-pub use frames::{End, Event, Head, Limits, RequestKind};
-pub use head::{HttpVersion, Keep};
+pub use frames::{End, Event, HEAD_BYTES_MAX, Head, Limits, RequestKind};
+pub use head::{ContentCoding, HttpVersion, Keep};
 pub use head_cache::HeadCache;
 
 use chunked::{Chunks, Piece};
 use head::{Framing, HeadFacts, Persistence, Watch};
+use interlude::{Interlude, Unasked};
 use section::{Gathered, PartialInput, SectionStart};
 
 /// The parser of one connection. See the module for the rules.
@@ -40,6 +42,7 @@ pub struct Codec {
     state: State,
     partial: PartialInput,
     watch: Watch,
+    interlude: Interlude,
     answer: End,
 }
 
@@ -77,6 +80,7 @@ impl Codec {
             state: State::Head,
             partial: PartialInput::default(),
             watch: Watch::default(),
+            interlude: Interlude::default(),
             answer: End {
                 status: 0,
                 body_bytes: 0,
@@ -127,10 +131,23 @@ impl Codec {
         }
     }
 
+    /// Whether a byte of the response that comes next was read.
+    #[must_use]
+    pub fn is_between(&self) -> bool {
+        matches!(self.state, State::Head | State::Closed) && self.partial.is_empty()
+    }
+
+    /// Where the first redirect led, as its `Location` says.
+    #[must_use]
+    pub fn redirected_to(&self) -> Option<&[u8]> {
+        self.watch.redirected_to.as_deref()
+    }
+
     /// Back to the state of a new connection, keeping buffers and what to keep of heads.
     pub fn reset(&mut self) {
         self.waiting.clear();
         self.partial.clear();
+        self.interlude = Interlude::default();
         self.state = State::Head;
         self.answer = End {
             status: 0,
@@ -195,6 +212,7 @@ impl Codec {
             State::Length { .. } | State::Chunks(_) | State::Trailers => CodecError::ClosedInBody {
                 body_bytes: self.answer.body_bytes,
             },
+            State::Head if self.interlude.is_read_on() => CodecError::UnexpectedBytes,
             State::Head | State::Closed | State::Complete(_) if self.waiting.is_empty() => {
                 return Ok(None);
             }
@@ -216,7 +234,14 @@ impl Codec {
                 State::Complete(after) => return Ok(Some(self.complete(after))),
                 State::Failed(error) => return Err(error),
                 _ if input.is_empty() => return Ok(None),
-                State::Head if self.waiting.is_empty() => return Err(CodecError::UnexpectedBytes),
+                State::Head | State::Closed if self.interlude.skip_line_end(input) => {}
+                State::Head if self.waiting.is_empty() || self.interlude.is_read_on() => {
+                    match self.interlude.read_unasked(input) {
+                        Unasked::NeedMore => return Ok(None),
+                        Unasked::IdleTimeout => return Err(CodecError::IdleTimeout),
+                        Unasked::Other => return Err(CodecError::UnexpectedBytes),
+                    }
+                }
                 State::Head => match self.head(input, head_cache.as_deref_mut())? {
                     Some(facts) => {
                         if let Some(head) = self.begin_answer(&facts)? {
@@ -351,6 +376,7 @@ impl Codec {
             version: facts.version,
             keep_alive,
             content_length,
+            coding: facts.coding,
         }))
     }
 
@@ -391,6 +417,7 @@ impl Codec {
     fn complete<'b>(&mut self, after: After) -> Event<'b> {
         let end = self.answer;
         self.waiting.pop_front();
+        self.interlude = Interlude::after_answer();
         self.answer.interim = 0;
         self.state = match after {
             After::Tunnel => State::Tunnel,
@@ -402,12 +429,33 @@ impl Codec {
 }
 
 /// Whether the trailer section is complete. Its fields are validated and discarded, as RFC 9112 §7.1.2 allows.
+///
+/// A folded field is put on one line first: httparse takes it in a head only.
 fn parse_trailers(bytes: &[u8]) -> Result<bool, CodecError> {
     let mut storage = [httparse::EMPTY_HEADER; head::HEADERS_MAX];
-    match httparse::parse_headers(bytes, &mut storage) {
-        Ok(status) => Ok(status.is_complete()),
-        Err(_) => Err(CodecError::BadTrailer),
+    let parsed = match bytes.windows(2).any(is_fold) {
+        true => httparse::parse_headers(&unfolded(bytes), &mut storage).map(|s| s.is_complete()),
+        false => httparse::parse_headers(bytes, &mut storage).map(|s| s.is_complete()),
+    };
+    parsed.map_err(|_| CodecError::BadTrailer)
+}
+
+/// Whether a line goes on with the second of two bytes.
+fn is_fold(pair: &[u8]) -> bool {
+    matches!(pair, [b'\n', b' ' | b'\t'])
+}
+
+/// The same bytes with spaces in place of the line breaks within fields.
+#[cold]
+fn unfolded(bytes: &[u8]) -> Vec<u8> {
+    let mut out = bytes.to_vec();
+    for at in 1..out.len() {
+        if is_fold(&out[at - 1..=at]) {
+            let from = at - if at > 1 && out[at - 2] == b'\r' { 2 } else { 1 };
+            head::unfold(&mut out[from..at]);
+        }
     }
+    out
 }
 
 fn take_front<'b>(input: &mut &'b [u8], count: usize) -> &'b [u8] {

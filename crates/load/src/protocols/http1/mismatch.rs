@@ -21,8 +21,26 @@ pub enum ResponseMismatch {
         /// Bytes that the pattern was matched against.
         match_limit_bytes: u32,
     },
+    #[error(transparent)]
+    Coding(#[from] CodingError),
     #[error("capture of {name:?}: {why}")]
     Capture { name: Arc<str>, why: CaptureError },
+}
+
+/// Why a body that is looked into cannot be decoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum CodingError {
+    #[error(
+        "the body has a content-encoding other than gzip, which Tare does not decode: ask for gzip or nothing in Accept-Encoding"
+    )]
+    Unknown,
+    #[error("the body is not the gzip that its content-encoding says")]
+    NotGzip,
+    /// Over HTTP/2 bodies are compared as they come.
+    #[error(
+        "the body is encoded, and is not decoded over http/2: leave Accept-Encoding out, or use http/1.1"
+    )]
+    NotDecoded,
 }
 
 /// Why a capture failed.
@@ -54,6 +72,12 @@ impl ResponseMismatch {
                 error_source: ErrorSource::Target,
             },
             ResponseMismatch::Body(_) | ResponseMismatch::NoMatch { .. } => ErrorClass::WRONG_BODY,
+            ResponseMismatch::Coding(CodingError::NotGzip) => {
+                ErrorClass::of("content-encoding", ErrorSource::Target)
+            }
+            ResponseMismatch::Coding(CodingError::Unknown | CodingError::NotDecoded) => {
+                ErrorClass::of("content-encoding", ErrorSource::Client)
+            }
             ResponseMismatch::Capture { why, .. } => match why {
                 CaptureError::Missing => ErrorClass::of("capture-missing", ErrorSource::Target),
                 CaptureError::TooLarge { .. } => {

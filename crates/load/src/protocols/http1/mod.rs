@@ -1,5 +1,6 @@
 //! HTTP/1.1: the codec of one connection, and the client over a pool of connections.
 
+pub mod body_scan;
 pub mod client;
 #[cfg(test)]
 mod client_tests;
@@ -12,7 +13,7 @@ pub mod templated;
 use std::sync::Arc;
 
 use client::Http1Client;
-pub use mismatch::{CaptureError, ResponseMismatch};
+pub use mismatch::{CaptureError, CodingError, ResponseMismatch};
 use request::Prepared;
 use tare_record::load::ClientSpec;
 use tare_record::protocol::OverTcp;

@@ -61,7 +61,7 @@ pub enum RequestError {
     )]
     Connect,
     #[error(
-        "{0:?} is not a path: start it with / and percent-encode spaces and control characters"
+        "{0:?} is not a path: start it with / and percent-encode spaces, control characters and letters beyond ASCII (ü is %C3%BC)"
     )]
     Path(String),
     #[error("{0:?} is not a header name")]
@@ -226,7 +226,7 @@ fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-fn has_header(spec: &RequestSpec, name: &str) -> bool {
+pub(super) fn has_header(spec: &RequestSpec, name: &str) -> bool {
     spec.headers
         .iter()
         .any(|(n, _)| n.eq_ignore_ascii_case(name))

@@ -4,7 +4,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use super::codec::{BodyProgress, Keep, RequestKind};
+use super::codec::{BodyProgress, Head, Keep, RequestKind};
 use super::mismatch::ResponseMismatch;
 use super::request::Prepared;
 use crate::client::DueExchange;
@@ -34,8 +34,15 @@ pub trait RequestSource: Debug {
     fn keep(&self, _due: DueExchange) -> Keep {
         Keep::Nothing
     }
-    /// Receives the part of the head that was kept.
-    fn head(&mut self, _due: DueExchange, _kept: &[u8]) {}
+    /// Receives the head of a response, and the part of it that was kept.
+    fn head(
+        &mut self,
+        _due: DueExchange,
+        _progress: &mut Self::Progress,
+        _head: &Head,
+        _kept: &[u8],
+    ) {
+    }
     /// Receives the next slice of the body.
     fn body(&mut self, due: DueExchange, progress: &mut Self::Progress, slice: &[u8]);
     /// Checks a complete response, which was read at `seen_ns`.

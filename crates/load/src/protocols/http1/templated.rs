@@ -6,10 +6,11 @@ use regex::bytes::Regex;
 use tare_record::load::template::Delimiter;
 use tare_record::load::{Body, Expect, ExpectBody, LoadPlan, RequestSpec, TemplateMode};
 
-use super::codec::{BodyCheck, BodyProgress, RequestKind};
+use super::body_scan::BodyScan;
+use super::codec::{BodyCheck, ContentCoding, Head, RequestKind};
 use super::mismatch::ResponseMismatch;
 use super::request::{
-    Expected, RequestError, body_bytes, body_check, check, default_headers, kind,
+    Expected, RequestError, body_bytes, body_check, check, default_headers, has_header, kind,
     method_expects_body,
 };
 use super::requests::{Outgoing, RequestSource};
@@ -44,39 +45,6 @@ pub struct ResponseCheck {
     pattern: Option<(Regex, u32)>,
 }
 
-/// Check state of a response body, with the prefix that captures and patterns need.
-#[derive(Debug, Default)]
-pub struct BodyScan {
-    progress: BodyProgress,
-    /// Prefix of the body.
-    pub kept: Vec<u8>,
-}
-
-impl BodyScan {
-    /// Resets it for the next response.
-    #[inline]
-    pub fn restart(&mut self) {
-        self.progress = BodyProgress::default();
-        self.kept.clear();
-    }
-
-    /// Checks the next slice of the body; keeps the first `keep_bytes` of the body.
-    #[inline]
-    pub fn push(&mut self, check: &ResponseCheck, keep_bytes: usize, slice: &[u8]) {
-        self.progress.push(&check.expected.body, slice);
-        let room = keep_bytes.saturating_sub(self.kept.len());
-        if room > 0 {
-            self.kept.extend_from_slice(&slice[..slice.len().min(room)]);
-        }
-    }
-
-    /// Body bytes received.
-    #[must_use]
-    pub fn seen_bytes(&self) -> u64 {
-        self.progress.seen_bytes()
-    }
-}
-
 impl ResponseCheck {
     fn new(expect: &Expect) -> Result<Self, RequestError> {
         let mut pattern = None;
@@ -99,12 +67,21 @@ impl ResponseCheck {
         })
     }
 
-    /// Bytes of the body that the pattern is matched against.
+    /// The expected body.
     #[must_use]
-    pub fn keep_bytes(&self) -> usize {
-        self.pattern
-            .as_ref()
-            .map_or(0, |&(_, bytes)| bytes as usize)
+    pub fn body(&self) -> &BodyCheck {
+        &self.expected.body
+    }
+
+    /// Bytes of the body that the check needs: those that the pattern is matched against, and an encoded body that must equal
+    /// another one.
+    #[must_use]
+    pub fn keep_bytes(&self, coding: ContentCoding) -> usize {
+        match (&self.pattern, &self.expected.body) {
+            (Some((_, bytes)), _) => *bytes as usize,
+            (None, BodyCheck::Exact(body)) if coding != ContentCoding::Identity => body.len(),
+            (None, _) => 0,
+        }
     }
 
     /// Checks a complete response.
@@ -112,8 +89,14 @@ impl ResponseCheck {
     /// # Errors
     /// The first difference from what is expected.
     #[inline]
-    pub fn judge(&self, scan: &BodyScan, status: u16) -> Result<(), ResponseMismatch> {
-        self.expected.judge(&scan.progress, status)?;
+    pub fn judge(&self, scan: &mut BodyScan, status: u16) -> Result<(), ResponseMismatch> {
+        if !self.expected.status.accepts(status) {
+            return Err(ResponseMismatch::Status(status));
+        }
+        if self.keep_bytes(scan.coding()) > 0 {
+            scan.decode(&self.expected.body)?;
+        }
+        scan.finish(&self.expected.body)?;
         if let Some((pattern, match_limit_bytes)) = &self.pattern {
             let seen = &scan.kept[..scan.kept.len().min(*match_limit_bytes as usize)];
             if !pattern.is_match(seen) {
@@ -290,7 +273,7 @@ impl TemplatedRequests {
 impl RequestSource for TemplatedRequests {
     type Progress = BodyScan;
 
-    const READS_HEADS: bool = false;
+    const READS_HEADS: bool = true;
 
     #[inline]
     fn outgoing(&mut self, due: DueExchange) -> Outgoing<'_> {
@@ -318,9 +301,14 @@ impl RequestSource for TemplatedRequests {
     }
 
     #[inline]
+    fn head(&mut self, _due: DueExchange, scan: &mut BodyScan, head: &Head, _kept: &[u8]) {
+        scan.begin(head.coding);
+    }
+
+    #[inline]
     fn body(&mut self, due: DueExchange, scan: &mut BodyScan, slice: &[u8]) {
         let check = &self.at(due).check;
-        scan.push(check, check.keep_bytes(), slice);
+        scan.push(&check.expected.body, check.keep_bytes(scan.coding()), slice);
     }
 
     #[inline]
@@ -335,11 +323,17 @@ impl RequestSource for TemplatedRequests {
     }
 }
 
-/// Whether any request cannot be prepared in advance.
+/// Whether any request cannot be prepared in advance, or the body of its response must be kept: for a pattern, or to decode it
+/// before it is compared.
 pub(super) fn is_needed(requests: &[RequestSpec]) -> bool {
     requests.iter().any(|request| {
+        let decoded = || has_header(request, "accept-encoding");
         request.template != TemplateMode::None
-            || matches!(request.expect.body, ExpectBody::Matches { .. })
+            || match &request.expect.body {
+                ExpectBody::Matches { .. } => true,
+                ExpectBody::Text(_) | ExpectBody::Base64(_) => decoded(),
+                ExpectBody::Any | ExpectBody::Length(_) => false,
+            }
     })
 }
 

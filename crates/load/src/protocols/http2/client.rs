@@ -316,7 +316,7 @@ impl<D: StreamProtocol> Client for Http2<D> {
             self.conns[at as usize].answers,
         );
         if before.0 != after.0 {
-            self.scheduler.opened();
+            self.scheduler.opened(at);
             self.open_more(out);
         }
         if before.1 != after.1 {
@@ -387,6 +387,12 @@ impl<D: StreamProtocol> Client for Http2<D> {
             }
         }
         self.dispatch();
+    }
+
+    fn redirected_to(&self) -> Option<&[u8]> {
+        self.conns
+            .iter()
+            .find_map(|conn| conn.codec.redirected_to())
     }
 
     fn counts(&self, tell: &mut dyn FnMut(&'static str, u64)) {

@@ -125,6 +125,12 @@ impl Codec {
         self.field_decoder.message()
     }
 
+    /// Where the first redirect led, as its `location` says.
+    #[must_use]
+    pub fn redirected_to(&self) -> Option<&[u8]> {
+        self.field_decoder.redirected_to()
+    }
+
     /// Resets the flood counters, because an exchange made progress.
     pub fn progressed(&mut self) {
         self.unproductive = [0; 3];

@@ -4,6 +4,7 @@ pub use tare_http2_frames::ErrorCode;
 use thiserror::Error;
 
 use super::hpack::HpackError;
+use crate::client::ErrorClass;
 
 /// What an error ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -141,6 +142,18 @@ impl CodecError {
             | CodecError::ConnectionHeader
             | CodecError::BadContentLength => Scope::Stream,
             _ => Scope::Connection,
+        }
+    }
+
+    /// The error class of the exchanges that it ends.
+    #[must_use]
+    pub fn class(self) -> ErrorClass {
+        match self {
+            CodecError::Hpack(
+                HpackError::ListTooLarge { .. } | HpackError::TooManyFields { .. },
+            )
+            | CodecError::BlockTooLarge { .. } => ErrorClass::HEAD_TOO_LARGE,
+            _ => ErrorClass::MALFORMED,
         }
     }
 

@@ -7,7 +7,8 @@ use tare_record::load::MessagePace;
 use super::codec::FieldSection;
 use super::request::Prepared;
 use crate::client::{ExchangeOutcome, Status};
-use crate::protocols::http1::codec::{BodyProgress, RequestKind};
+use crate::protocols::http1::codec::{BodyProgress, ContentCoding, RequestKind};
+use crate::protocols::http1::{CodingError, ResponseMismatch};
 
 /// An encoded request.
 #[derive(Debug, Clone, Copy)]
@@ -106,6 +107,10 @@ impl StreamProtocol for Http {
     ) {
         match request.expected.judge(progress, answer.status) {
             Ok(()) => tell(ExchangeOutcome::Ok(Status::http(answer.status)), &""),
+            Err(ResponseMismatch::Body(_)) if answer.head.coding != ContentCoding::Identity => {
+                let mismatch = ResponseMismatch::Coding(CodingError::NotDecoded);
+                tell(ExchangeOutcome::Failed(mismatch.class()), &mismatch)
+            }
             Err(mismatch) => tell(ExchangeOutcome::Failed(mismatch.class()), &mismatch),
         }
     }

@@ -6,7 +6,9 @@ use tare_mongo::message::Header;
 
 use super::answer::{ResponseError, check_preload, check_response};
 use super::documents::{DocumentSource, Operation, SentOperation};
-use crate::client::{ConnId, DueExchange, ExchangeOutcome, Outlet, Stamp, Status, WaitCause};
+use crate::client::{
+    ConnId, DueExchange, ErrorClass, ExchangeOutcome, Outlet, Stamp, Status, WaitCause,
+};
 use crate::connection_pool::{ConnectionPool, ConnectionState, PoolConfig, PooledProtocol, State};
 
 /// Configuration of a client.
@@ -104,7 +106,10 @@ impl Mongodb {
         }
         let slot = self.pool.slot(at);
         let State::Busy(exchange) = slot.state else {
-            return self.pool.unsolicited(at, &"an unsolicited message", out);
+            let example = "an unsolicited message";
+            return self
+                .pool
+                .unsolicited(at, ErrorClass::MALFORMED, &example, out);
         };
         slot.answers += 1;
         self.pool.reset_backoff();
@@ -139,7 +144,7 @@ impl Mongodb {
     ) {
         if self.pool.slot(at).exchange().is_none() {
             self.before_close(at);
-            return self.pool.unsolicited(at, error, out);
+            return self.pool.unsolicited(at, ErrorClass::MALFORMED, error, out);
         }
         let outcome = ExchangeOutcome::Failed(error.class());
         self.pool.end(at, outcome, stamp, error, out);

@@ -243,7 +243,8 @@ impl PooledProtocol for Tcp {
         } else if !self.spec.is_throughput {
             let count = bytes.len();
             let example = format_args!("{count} unsolicited bytes");
-            self.pool.unsolicited(at, &example, out);
+            self.pool
+                .unsolicited(at, ErrorClass::MALFORMED, &example, out);
         }
     }
 

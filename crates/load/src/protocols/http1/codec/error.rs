@@ -1,6 +1,9 @@
 //! Protocol errors of a server in an HTTP/1.1 response.
 
+use tare_record::agent::ErrorSource;
 use thiserror::Error;
+
+use crate::client::ErrorClass;
 
 /// A protocol error: in the bytes that the server sent, or in when it stopped sending.
 ///
@@ -9,13 +12,18 @@ use thiserror::Error;
 pub enum CodecError {
     #[error("unsolicited bytes from the server; check its content-length")]
     UnexpectedBytes,
+    /// A response with status 408 on a connection without a request, as HAProxy sends before it closes an idle one.
+    #[error(
+        "the server ended an idle connection with status 408, and no request was lost: use fewer connections, or raise its timeout for requests (HAProxy: timeout http-request)"
+    )]
+    IdleTimeout,
     #[error("the server sent bytes behind an answer that said connection: close")]
     BytesAfterClose,
     #[error("the answer does not begin with an http/1 status line; check the port's protocol")]
     BadStatusLine,
     #[error("the answer's version is not http/1.0 or http/1.1; check the port's protocol")]
     BadVersion,
-    #[error("the status {status} is outside 100 to 599")]
+    #[error("the status {status} is below 100")]
     BadStatus { status: u16 },
     /// A byte that no header name may contain, such as a space before the colon.
     #[error("byte {byte:#04x} in a header name of the answer")]
@@ -24,9 +32,9 @@ pub enum CodecError {
     BadHeaderValue { byte: u8 },
     #[error("a zero byte in the head of the answer")]
     NulInHead,
-    /// A header value continued on the next line (RFC 9112 §5.2 forbids it).
-    #[error("a header of the answer is folded over two lines, which http/1.1 forbids")]
-    ObsoleteFold,
+    /// A line that begins with a space directly behind the status line (RFC 9112 §2.2).
+    #[error("a space before the first header of the answer, which http/1.1 forbids")]
+    SpaceBeforeHeaders,
     #[error("a carriage return without line feed in the head of the answer")]
     BadNewLine,
     #[error("the answer has more than {max} headers")]
@@ -72,6 +80,27 @@ pub enum CodecError {
     ClosedInHead,
     #[error("the server closed the connection within the body, after {body_bytes} bytes")]
     ClosedInBody { body_bytes: u64 },
+}
+
+impl CodecError {
+    /// The error class of an exchange that it ended, or of a connection without one.
+    #[must_use]
+    pub fn class(self) -> ErrorClass {
+        let of_target = |name| ErrorClass::of(name, ErrorSource::Target);
+        match self {
+            CodecError::UnexpectedBytes | CodecError::BytesAfterClose => {
+                of_target("unsolicited-bytes")
+            }
+            CodecError::IdleTimeout => of_target("idle-timeout"),
+            CodecError::LengthAndTransferEncoding => of_target("length-and-transfer-encoding"),
+            CodecError::TransferEncodingInHttp10 => of_target("transfer-encoding-in-http10"),
+            CodecError::BadHeaderName { .. } => of_target("header-name"),
+            CodecError::TooManyHeaders { .. }
+            | CodecError::HeadTooLarge { .. }
+            | CodecError::TrailersTooLarge { .. } => ErrorClass::HEAD_TOO_LARGE,
+            _ => ErrorClass::MALFORMED,
+        }
+    }
 }
 
 /// More requests begun on one connection than the pipeline limit allows: an error of the caller.

@@ -5,8 +5,8 @@ use super::tests::check_fault;
 
 #[test]
 fn malformed_heads_are_named() {
-    let big = format!("HTTP/1.1 200 OK\r\nX: {}", "y".repeat(70_000));
-    let many = format!("HTTP/1.1 200 OK\r\n{}\r\n", "A: b\r\n".repeat(129));
+    let big = format!("HTTP/1.1 200 OK\r\nX: {}", "y".repeat(256 * 1024));
+    let many = format!("HTTP/1.1 200 OK\r\n{}\r\n", "A: b\r\n".repeat(1001));
     let ok = "HTTP/1.1 200 OK\r\n";
     let table: Vec<(String, CodecError)> = vec![
         ("rubbish\r\n\r\n".into(), CodecError::BadStatusLine),
@@ -21,10 +21,7 @@ fn malformed_heads_are_named() {
             "HTTP/1.1 099 OK\r\n\r\n".into(),
             CodecError::BadStatus { status: 99 },
         ),
-        (
-            "HTTP/1.1 600 OK\r\n\r\n".into(),
-            CodecError::BadStatus { status: 600 },
-        ),
+        (format!("{ok} A: b\r\n\r\n"), CodecError::SpaceBeforeHeaders),
         (
             format!("{ok}A b: c\r\n\r\n"),
             CodecError::BadHeaderName { byte: b' ' },
@@ -39,10 +36,14 @@ fn malformed_heads_are_named() {
         ),
         (format!("{ok}A: b\0c\r\n\r\n"), CodecError::NulInHead),
         (format!("{ok}A\0: bc\r\n\r\n"), CodecError::NulInHead),
-        (format!("{ok}A: b\r\n c\r\n\r\n"), CodecError::ObsoleteFold),
         (format!("{ok}A: b\rc: d\r\n\r\n"), CodecError::BadNewLine),
-        (many, CodecError::TooManyHeaders { max: 128 }),
-        (big, CodecError::HeadTooLarge { max_bytes: 65_536 }),
+        (many, CodecError::TooManyHeaders { max: 1000 }),
+        (
+            big,
+            CodecError::HeadTooLarge {
+                max_bytes: 256 * 1024,
+            },
+        ),
     ];
     for (stream, expected) in table {
         check_fault(stream.as_bytes(), expected);
@@ -102,7 +103,7 @@ fn framing_that_contradicts_itself_is_refused() {
 fn malformed_chunks_are_named() {
     let padding = format!("5;{}\r\n", "x".repeat(16 * 1024));
     let zeros = "0".repeat(17 * 1024);
-    let trailers = format!("0\r\nA: {}", "b".repeat(70_000));
+    let trailers = format!("0\r\nA: {}", "b".repeat(256 * 1024));
     let full = CodecError::ChunkLinesTooLong {
         max_bytes: 16 * 1024,
     };
@@ -127,7 +128,9 @@ fn malformed_chunks_are_named() {
         ("0\r\nbad trailer\r\n\r\n", CodecError::BadTrailer),
         (
             &trailers,
-            CodecError::TrailersTooLarge { max_bytes: 65_536 },
+            CodecError::TrailersTooLarge {
+                max_bytes: 256 * 1024,
+            },
         ),
     ];
     for (body, expected) in table {

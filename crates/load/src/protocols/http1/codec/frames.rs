@@ -1,6 +1,9 @@
 //! Types of the codec's interface: request kinds, limits, events.
 
-use super::head::HttpVersion;
+use super::head::{ContentCoding, HttpVersion};
+
+/// Bytes of a head at most, over HTTP/2 too: servers refuse heads of more than 8 to 64 KiB themselves.
+pub const HEAD_BYTES_MAX: usize = 256 * 1024;
 
 /// Kind of a request, as far as the framing of its response depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +33,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            head_bytes_max: 64 * 1024,
+            head_bytes_max: HEAD_BYTES_MAX,
             body_bytes_max: 16 << 30,
             interim_max: 64,
             chunk_padding_bytes_max: 16 * 1024,
@@ -42,7 +45,7 @@ impl Default for Limits {
 /// The head of a final response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
-    /// Status, 200 to 599.
+    /// Status, 200 to 999.
     pub status: u16,
     /// Version in the status line.
     pub version: HttpVersion,
@@ -50,6 +53,8 @@ pub struct Head {
     pub keep_alive: bool,
     /// The stated length, also where the response has no body (HEAD, 304).
     pub content_length: Option<u64>,
+    /// Coding of the body.
+    pub coding: ContentCoding,
 }
 
 /// The end of a response.

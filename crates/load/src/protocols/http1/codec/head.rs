@@ -4,11 +4,15 @@ use std::mem::MaybeUninit;
 
 use httparse::{Header, ParserConfig, Response, Status};
 use tare_http2_frames::field::decimal;
+use tare_record::agent::Redirects;
 
 use super::error::CodecError;
 
-/// Headers per response at most; nginx and Envoy send fewer than 30.
-pub(super) const HEADERS_MAX: usize = 128;
+/// Headers per response at most; nginx and Envoy send fewer than 30, gateways that trace may send hundreds.
+pub(super) const HEADERS_MAX: usize = 1000;
+
+/// Headers that most responses stay below: room for them alone is cheap. A head with more is parsed once again.
+const HEADERS_USUAL: usize = 64;
 
 /// The version in a status line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,12 +38,42 @@ pub(super) enum Persistence {
     Close,
 }
 
+/// Coding of a body (RFC 9110 §8.4), as its head says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ContentCoding {
+    /// None.
+    #[default]
+    Identity,
+    Gzip,
+    /// Another one, or several.
+    Other,
+}
+
+impl ContentCoding {
+    /// Takes in a value of `Content-Encoding`.
+    pub(crate) fn add(&mut self, value: &[u8]) {
+        for name in value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii) {
+            if name.is_empty() || name.eq_ignore_ascii_case(b"identity") {
+                continue;
+            }
+            let is_gzip =
+                name.eq_ignore_ascii_case(b"gzip") || name.eq_ignore_ascii_case(b"x-gzip");
+            *self = match (*self, is_gzip) {
+                (ContentCoding::Identity, true) => ContentCoding::Gzip,
+                _ => ContentCoding::Other,
+            };
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct HeadFacts {
     pub status: u16,
     pub version: HttpVersion,
     pub persistence: Persistence,
     pub framing: Framing,
+    /// Coding of the body.
+    pub coding: ContentCoding,
     /// Whether it has a `Set-Cookie`.
     pub sets_cookies: bool,
     /// Bytes of the head, its empty line included.
@@ -51,6 +85,13 @@ pub(super) struct HeadFacts {
 pub(super) struct Watch {
     pub keep: Keep,
     pub value: Vec<u8>,
+    /// Where the first redirect led: `Location` of a response that has one.
+    pub redirected_to: Option<Box<[u8]>>,
+}
+
+/// Whether a status sends the client elsewhere.
+fn is_redirect(status: u16) -> bool {
+    Redirects::STATUSES.contains(&status)
 }
 
 /// Which part of a head is kept.
@@ -73,21 +114,37 @@ impl Watch {
             Keep::Nothing => {}
             Keep::Value(name) => {
                 if header.name.eq_ignore_ascii_case(name) {
-                    self.value.extend_from_slice(header.value);
+                    put_unfolded(header.value, &mut self.value);
                 }
             }
             Keep::Cookies => {
                 if is_set_cookie(header) {
-                    self.value.extend_from_slice(header.value);
+                    put_unfolded(header.value, &mut self.value);
                     self.value.push(b'\n');
                 }
             }
             Keep::Fields => {
                 self.value.extend_from_slice(header.name.as_bytes());
                 self.value.extend_from_slice(b": ");
-                self.value.extend_from_slice(header.value);
+                put_unfolded(header.value, &mut self.value);
                 self.value.push(b'\n');
             }
+        }
+    }
+}
+
+/// Appends a value with spaces in place of the line breaks of a folded one (RFC 9112 §5.2).
+fn put_unfolded(value: &[u8], out: &mut Vec<u8>) {
+    let from = out.len();
+    out.extend_from_slice(value);
+    unfold(&mut out[from..]);
+}
+
+/// Replaces line breaks by spaces.
+pub(super) fn unfold(text: &mut [u8]) {
+    for byte in text {
+        if matches!(byte, b'\r' | b'\n') {
+            *byte = b' ';
         }
     }
 }
@@ -104,21 +161,55 @@ pub(super) fn parse(bytes: &[u8], watch: &mut Watch) -> Result<Option<HeadFacts>
         Some(b'H') => {}
         Some(_) => return Err(CodecError::BadStatusLine),
     }
-    let mut storage = [const { MaybeUninit::<Header<'_>>::uninit() }; HEADERS_MAX];
+    match parse_up_to::<HEADERS_USUAL>(bytes, watch) {
+        Err(ParseError::Syntax(httparse::Error::TooManyHeaders)) => {
+            parse_up_to::<HEADERS_MAX>(bytes, watch)
+        }
+        parsed => parsed,
+    }
+    .map_err(|error| match error {
+        ParseError::Syntax(_) => explain(bytes),
+        ParseError::Content(error) => error,
+    })
+}
+
+/// Why a head cannot be used.
+enum ParseError {
+    /// In the words of httparse.
+    Syntax(httparse::Error),
+    /// It contradicts itself.
+    Content(CodecError),
+}
+
+impl From<CodecError> for ParseError {
+    fn from(error: CodecError) -> Self {
+        ParseError::Content(error)
+    }
+}
+
+/// The parser: a header that is folded over several lines is one, as RFC 9112 §5.2 demands of a client.
+fn parser() -> ParserConfig {
+    let mut parser = ParserConfig::default();
+    parser.allow_obsolete_multiline_headers_in_responses(true);
+    parser
+}
+
+fn parse_up_to<const MAX: usize>(
+    bytes: &[u8],
+    watch: &mut Watch,
+) -> Result<Option<HeadFacts>, ParseError> {
+    let mut storage = [const { MaybeUninit::<Header<'_>>::uninit() }; MAX];
     let mut response = Response::new(&mut []);
-    let parsed = ParserConfig::default().parse_response_with_uninit_headers(
-        &mut response,
-        bytes,
-        &mut storage,
-    );
+    let parsed = parser().parse_response_with_uninit_headers(&mut response, bytes, &mut storage);
     let head_bytes = match parsed {
         Ok(Status::Complete(head_bytes)) => head_bytes,
         Ok(Status::Partial) => return Ok(None),
-        Err(_) => return Err(explain(bytes)),
+        Err(error) => return Err(ParseError::Syntax(error)),
     };
     let status = response.code.ok_or(CodecError::BadStatusLine)?;
-    if !(100..=599).contains(&status) {
-        return Err(CodecError::BadStatus { status });
+    // RFC 9110 §15: a status from 600 on counts as one of 5xx.
+    if status < 100 {
+        return Err(CodecError::BadStatus { status }.into());
     }
     let version = match response.version {
         Some(0) => HttpVersion::Http10,
@@ -132,15 +223,30 @@ pub(super) fn parse(bytes: &[u8], watch: &mut Watch) -> Result<Option<HeadFacts>
         sets_cookies |= is_set_cookie(header);
         watch.take(header);
     }
+    if is_redirect(status) && watch.redirected_to.is_none() {
+        watch.redirected_to = location(response.headers);
+    }
+    let coding = framing_headers.content_coding;
     let (framing, persistence) = framing_headers.conclude(version)?;
     Ok(Some(HeadFacts {
         status,
         version,
         persistence,
         framing,
+        coding,
         sets_cookies,
         head_bytes,
     }))
+}
+
+/// The `Location` of a head.
+#[cold]
+fn location(headers: &[Header<'_>]) -> Option<Box<[u8]>> {
+    let is_it = |header: &&Header<'_>| header.name.eq_ignore_ascii_case("location");
+    headers
+        .iter()
+        .find(is_it)
+        .map(|header| Box::from(header.value))
 }
 
 /// The framing headers seen so far in one head.
@@ -148,6 +254,7 @@ pub(super) fn parse(bytes: &[u8], watch: &mut Watch) -> Result<Option<HeadFacts>
 struct FramingHeaders {
     length: Option<u64>,
     coding: Coding,
+    content_coding: ContentCoding,
     close: bool,
     keep_alive: bool,
 }
@@ -173,6 +280,10 @@ impl FramingHeaders {
                 self.connection(header.value);
                 Ok(())
             }
+            16 if header.name.eq_ignore_ascii_case("content-encoding") => {
+                self.content_coding.add(header.value);
+                Ok(())
+            }
             _ => Ok(()),
         }
     }
@@ -191,7 +302,7 @@ impl FramingHeaders {
 
     fn coding(&mut self, value: &[u8]) {
         let first = self.coding == Coding::None;
-        self.coding = if first && value.eq_ignore_ascii_case(b"chunked") {
+        self.coding = if first && value.trim_ascii().eq_ignore_ascii_case(b"chunked") {
             Coding::Chunked
         } else {
             Coding::Other
@@ -254,7 +365,7 @@ fn explain(bytes: &[u8]) -> CodecError {
         Some(httparse::Error::Version) if prefix.starts_with(b"HTTP/") => CodecError::BadVersion,
         _ if byte == 0 => CodecError::NulInHead,
         Some(httparse::Error::HeaderName) if line_start && matches!(byte, b' ' | b'\t') => {
-            CodecError::ObsoleteFold
+            CodecError::SpaceBeforeHeaders
         }
         Some(httparse::Error::HeaderName) => CodecError::BadHeaderName { byte },
         Some(httparse::Error::HeaderValue) if before.last() == Some(&b'\r') => {
@@ -269,7 +380,7 @@ fn explain(bytes: &[u8]) -> CodecError {
 fn parse_error(prefix: &[u8]) -> Option<httparse::Error> {
     let mut storage = [const { MaybeUninit::<Header<'_>>::uninit() }; HEADERS_MAX];
     let mut response = Response::new(&mut []);
-    ParserConfig::default()
+    parser()
         .parse_response_with_uninit_headers(&mut response, prefix, &mut storage)
         .err()
 }

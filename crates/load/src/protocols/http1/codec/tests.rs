@@ -1,6 +1,6 @@
 //! Responses of every form; malformed ones are in `fault_tests`.
 
-use super::{Codec, CodecError, End, Event, Head, HttpVersion, Limits, RequestKind};
+use super::{Codec, CodecError, ContentCoding, End, Event, Head, HttpVersion, Limits, RequestKind};
 
 use RequestKind::{Connect, Head as HeadRequest, Ordinary};
 
@@ -113,6 +113,7 @@ fn a_head_tells_status_version_persistence_and_length() {
         version: HttpVersion::Http10,
         keep_alive: false,
         content_length: Some(2),
+        coding: ContentCoding::Identity,
     };
     let expected = [
         Decoded::Head(head),
@@ -125,7 +126,7 @@ fn a_head_tells_status_version_persistence_and_length() {
 #[test]
 fn every_way_to_end_a_body_is_understood() {
     let long = "HTTP/1.1 200 OK\r\n";
-    let table: [(&str, &str, End); 14] = [
+    let table: [(&str, &str, End); 18] = [
         ("Content-Length: 5\r\n\r\nhello", "hello", end(200, 5)),
         (
             "content-length:5\r\nX: y\r\n\r\nhello",
@@ -138,6 +139,22 @@ fn every_way_to_end_a_body_is_understood() {
             end(200, 5),
         ),
         ("Content-Length: 0\r\n\r\n", "", end(200, 0)),
+        ("Content-Length:\r\n 5\r\n\r\nhello", "hello", end(200, 5)),
+        (
+            "X: a\r\n\tb\r\n c\r\nContent-Length: 5,\r\n  5\r\n\r\nhello",
+            "hello",
+            end(200, 5),
+        ),
+        (
+            "Content-Length: 5\r\nConnection: foo,\r\n close\r\n\r\nhello",
+            "hello",
+            closing(200, 5),
+        ),
+        (
+            "Transfer-Encoding:\n chunked\r\n\r\n1\r\nx\r\n0\r\nT: a\r\n b\r\n\r\n",
+            "x",
+            end(200, 1),
+        ),
         (
             "Content-Length: 5\r\nConnection: Foo, Close\r\n\r\nhello",
             "hello",
@@ -254,20 +271,115 @@ fn bytes_that_no_request_asked_for_are_a_fault() {
         format!("{answer}{answer}").as_bytes(),
         CodecError::UnexpectedBytes,
     );
-    check_fault(
-        format!("{answer}\r\n").as_bytes(),
-        CodecError::UnexpectedBytes,
-    );
+    for more in ["\r\n\r\n", "\n", "\rx", "\r\nx", "HTTP/1.1 4", "0\r\n\r\n"] {
+        let stream = format!("{answer}{more}");
+        check_fault(stream.as_bytes(), CodecError::UnexpectedBytes);
+    }
     let last = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nConnection: close\r\n\r\nxy";
     check_fault(last.as_bytes(), CodecError::BytesAfterClose);
     let unasked = both_ways(&[], answer.as_bytes());
     assert_eq!(unasked, [Decoded::Fault(CodecError::UnexpectedBytes)]);
-    let blank_between = format!("{answer}\r\n{answer}");
+    let blank_between = format!("{answer}\r\n\r\n{answer}");
     let told = both_ways(&[Ordinary, Ordinary], blank_between.as_bytes());
     assert_eq!(
         told.last(),
         Some(&Decoded::Fault(CodecError::BadStatusLine))
     );
+}
+
+#[test]
+fn one_line_end_behind_an_answer_belongs_to_it() {
+    let answers = [
+        ("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx", end(200, 1)),
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n",
+            end(200, 1),
+        ),
+        ("HTTP/1.1 204 None\r\n\r\n", end(204, 0)),
+    ];
+    for (answer, end) in answers {
+        let told = both_ways(&[Ordinary], format!("{answer}\r\n").as_bytes());
+        assert_eq!(told.last(), Some(&Decoded::End(end)), "{answer:?}");
+        let twice = format!("{answer}\r\n{answer}\r\n");
+        let told = both_ways(&[Ordinary, Ordinary], twice.as_bytes());
+        let ends = told.iter().filter(|told| **told == Decoded::End(end));
+        assert_eq!(ends.count(), 2, "{answer:?}: {told:?}");
+    }
+    let last = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nConnection: close\r\n\r\nx\r\n";
+    check_body(Ordinary, last, "x", closing(200, 1));
+}
+
+#[test]
+fn statuses_up_to_999_are_statuses() {
+    for status in [599, 600, 999] {
+        let stream = format!("HTTP/1.1 {status} Odd\r\nContent-Length: 1\r\n\r\nx");
+        check_body(Ordinary, &stream, "x", end(status, 1));
+    }
+}
+
+#[test]
+fn a_head_may_have_a_thousand_headers_and_256_kib() {
+    let many = format!(
+        "HTTP/1.1 200 OK\r\n{}Content-Length: 1\r\n\r\nx",
+        "A: b\r\n".repeat(999)
+    );
+    check_body(Ordinary, &many, "x", end(200, 1));
+    let rest = "\r\nContent-Length: 1\r\n\r\n";
+    let first = "HTTP/1.1 200 OK\r\nX: ";
+    let long = "y".repeat(256 * 1024 - first.len() - rest.len());
+    let stream = format!("{first}{long}{rest}x");
+    let told = tell(Limits::default(), &[Ordinary], [stream.as_bytes()]);
+    assert_eq!(told.last(), Some(&Decoded::End(end(200, 1))));
+    let told = tell(
+        Limits::default(),
+        &[Ordinary],
+        stream.as_bytes().chunks(1000),
+    );
+    assert_eq!(told.last(), Some(&Decoded::End(end(200, 1))));
+}
+
+#[test]
+fn a_408_that_no_request_asked_for_is_the_end_of_an_idle_connection() {
+    let answer = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx";
+    for version in ["1.0", "1.1"] {
+        let late = format!("HTTP/{version} 408 Request Time-out\r\nConnection: close\r\n\r\n");
+        let told = both_ways(&[], late.as_bytes());
+        assert_eq!(told, [Decoded::Fault(CodecError::IdleTimeout)]);
+        check_fault(
+            format!("{answer}{late}").as_bytes(),
+            CodecError::IdleTimeout,
+        );
+        let asked = both_ways(&[Ordinary], late.as_bytes());
+        assert_eq!(asked.last(), Some(&Decoded::End(closing(408, 0))));
+    }
+}
+
+#[test]
+fn the_location_of_the_first_redirect_and_the_coding_of_a_body_are_known() {
+    let mut codec = Codec::new(Limits::default());
+    let stream = b"HTTP/1.1 200 OK\r\nLocation: /no\r\nContent-Length: 0\r\n\r\n\
+                   HTTP/1.1 301 Moved\r\nlocation: /a\r\nContent-Length: 0\r\n\r\n\
+                   HTTP/1.1 308 Moved\r\nLocation: /b\r\nContent-Length: 0\r\n\r\n";
+    let mut told = Vec::new();
+    for _ in 0..3 {
+        codec.begin(Ordinary).unwrap();
+    }
+    feed(&mut codec, stream, &mut told);
+    assert_eq!(codec.redirected_to(), Some(&b"/a"[..]));
+    for (value, coding) in [
+        ("gzip", ContentCoding::Gzip),
+        ("X-GZIP", ContentCoding::Gzip),
+        ("identity", ContentCoding::Identity),
+        ("br", ContentCoding::Other),
+        ("gzip, br", ContentCoding::Other),
+    ] {
+        let head = format!("HTTP/1.1 204 No\r\nContent-Encoding: {value}\r\n\r\n");
+        let told = both_ways(&[Ordinary], head.as_bytes());
+        assert!(
+            matches!(&told[0], Decoded::Head(head) if head.coding == coding),
+            "{value}: {told:?}"
+        );
+    }
 }
 
 #[test]
@@ -389,4 +501,14 @@ fn a_watched_header_is_read_from_a_head_in_pieces_too() {
         }
         assert_eq!(seen, b"12 34");
     }
+}
+
+#[test]
+fn a_folded_header_is_kept_on_one_line() {
+    let mut codec = Codec::new(Limits::default());
+    codec.watch("x");
+    codec.begin(Ordinary).unwrap();
+    let mut feed = codec.feed(b"HTTP/1.1 204 OK\r\nX: a\r\n b\r\n\r\n");
+    assert!(matches!(feed.next(), Some(Ok(Event::Head(_)))));
+    assert_eq!(feed.watched(), b"a   b");
 }

@@ -9,7 +9,7 @@ use super::super::error::CodecError;
 use super::super::stream_protocol::{StreamProtocol, StreamResponse};
 use super::QueuedExchange;
 use super::conn::{CloseReason, Conn};
-use crate::client::{ErrorClass, ExchangeOutcome, Outlet, Stamp, TimestampBound};
+use crate::client::{ExchangeOutcome, Outlet, Stamp, TimestampBound};
 use crate::protocols::http1::codec::RequestKind;
 
 /// Interim responses before a final one, at most.
@@ -311,12 +311,8 @@ impl<D: StreamProtocol> Conn<D> {
         out: &mut impl Outlet,
     ) {
         let finished = self.close_stream(slot, CloseReason::Reset(error.code()));
-        finished.done(
-            ExchangeOutcome::Failed(ErrorClass::MALFORMED),
-            context.at(),
-            &error,
-            out,
-        );
+        let outcome = ExchangeOutcome::Failed(error.class());
+        finished.done(outcome, context.at(), &error, out);
     }
 }
 

@@ -12,6 +12,7 @@ use super::conn::{CloseReason, State};
 use crate::client::{
     Closed, Completion, ConnId, ErrorClass, ExchangeOutcome, Outlet, Stamp, TimestampBound,
 };
+use crate::connection_pool::AfterFailure;
 
 impl<D: StreamProtocol> Http2<D> {
     /// An open connection was closed and has no streams left: opens another one.
@@ -30,8 +31,8 @@ impl<D: StreamProtocol> Http2<D> {
         out: &mut impl Outlet,
     ) {
         self.conns[at as usize].state = State::Closed;
-        self.scheduler.failed(at, out);
-        if self.scheduler.is_none_open() {
+        let next = self.scheduler.failed(at, out);
+        if next == AfterFailure::Pause && self.scheduler.is_none_open() {
             // No connection is open: waiting exchanges fail, as requests of a user would.
             self.end_waiting(ExchangeOutcome::Failed(class), example, out);
         }
@@ -80,15 +81,10 @@ impl<D: StreamProtocol> Http2<D> {
         out: &mut impl Outlet,
     ) {
         let was_open = self.conns[at as usize].state == State::Open;
-        let blamed = self.end_all(
-            at,
-            ExchangeOutcome::Failed(ErrorClass::MALFORMED),
-            stamp,
-            &error,
-            out,
-        );
+        let class = error.class();
+        let blamed = self.end_all(at, ExchangeOutcome::Failed(class), stamp, &error, out);
         if blamed == 0 && (was_open || self.waiting.is_empty() || !self.scheduler.is_none_open()) {
-            out.fault(ErrorClass::MALFORMED, &error);
+            out.fault(class, &error);
         }
         let output = &mut self.conns[at as usize].output;
         if !output.is_blocked() {
@@ -104,7 +100,7 @@ impl<D: StreamProtocol> Http2<D> {
             }
             self.lost(at, out);
         } else {
-            self.on_connect_failed(at, ErrorClass::MALFORMED, &error, out);
+            self.on_connect_failed(at, class, &error, out);
         }
     }
 

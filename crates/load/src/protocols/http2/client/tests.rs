@@ -6,7 +6,7 @@ mod hostile;
 mod properties;
 pub(crate) mod rig;
 
-use super::super::codec::tests::{raw, settings};
+use super::super::codec::tests::{block, raw, settings};
 use super::Windows;
 use crate::client::{Client, Closed, ConnId, TimestampBound, WaitCause};
 use rig::{Kernel, MS, ONE, Rig, Setup, TIMEOUT_NS, ends, goaway, head, last_data, ok, reset};
@@ -97,6 +97,47 @@ fn wrong_bodies_and_statuses_are_errors_of_the_target() {
         rig.ends(),
         ends(&[(0, "wrong-body"), (1, "status-503"), (2, "wrong-body")])
     );
+}
+
+#[test]
+fn a_redirect_a_status_above_599_and_a_large_head_are_answers() {
+    let mut rig = Rig::new(ONE);
+    rig.greet(0, &[]);
+    assert_eq!(rig.client.redirected_to(), None);
+    let answers: [(&[(&str, &str)], &str); 3] = [
+        (&[(":status", "302"), ("location", "/a")], "ok"),
+        (&[(":status", "301"), ("location", "/b")], "ok"),
+        (&[(":status", "999")], "status-999"),
+    ];
+    for (at, (fields, class)) in answers.into_iter().enumerate() {
+        rig.due(0);
+        let stream = 2 * at as u32 + 1;
+        rig.arrives(0, &raw(1, 5, stream, &block(fields)));
+        assert_eq!(rig.last().class(), class);
+    }
+    assert_eq!(rig.client.redirected_to(), Some(&b"/a"[..]));
+    let many: Vec<(String, String)> = (0..999)
+        .map(|at| (format!("x-{at:03}"), "y".repeat(200)))
+        .collect();
+    let mut fields = vec![(":status", "200")];
+    fields.extend(
+        many.iter()
+            .map(|(name, value)| (name.as_str(), value.as_str())),
+    );
+    for (more, class) in [(None, "ok"), (Some(("one", "more")), "head-too-large")] {
+        rig.due(0);
+        fields.extend(more);
+        let stream = if more.is_none() { 7 } else { 9 };
+        let block = block(&fields);
+        let mut frames = block.chunks(16_000).peekable();
+        let mut bytes = raw(1, 1, stream, frames.next().unwrap());
+        while let Some(frame) = frames.next() {
+            let end = if frames.peek().is_none() { 4 } else { 0 };
+            bytes.extend(raw(9, end, stream, frame));
+        }
+        rig.arrives(0, &bytes);
+        assert_eq!(rig.last().class(), class);
+    }
 }
 
 #[test]

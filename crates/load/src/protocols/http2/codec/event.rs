@@ -3,6 +3,7 @@
 use super::super::error::{CodecError, ErrorCode};
 use super::super::hpack::HeaderListLimits;
 use super::section::FieldSection;
+use crate::protocols::http1::codec::HEAD_BYTES_MAX;
 
 /// Limits on what a server can make the client buffer or read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,12 +25,9 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            block_bytes_max: 64 * 1024,
+            block_bytes_max: HEAD_BYTES_MAX,
             block_frames_max: 64,
-            list: HeaderListLimits {
-                bytes_max: 64 * 1024,
-                fields_max: 512,
-            },
+            list: HeaderListLimits::OF_HEAD,
             frame_bytes_max: super::frame::FRAME_BYTES_DEFAULT,
             reply_frames_max: 1000,
             unproductive_max: 10_000,

@@ -215,7 +215,7 @@ fn a_header_block_without_end_is_cut_off_by_frames_and_by_bytes() {
         error,
         ErrorCode::ENHANCE_YOUR_CALM,
     );
-    let large = raw(9, 0, 1, &[0x88; 16_000]).repeat(5);
+    let large = raw(9, 0, 1, &[0x88; 16_000]).repeat(17);
     check_connection_fault(&[begun, large], error, ErrorCode::ENHANCE_YOUR_CALM);
 }
 

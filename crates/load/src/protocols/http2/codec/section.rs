@@ -1,9 +1,11 @@
 //! Decodes header blocks: all fields are validated, the needed ones kept (RFC 9113 §8.2 and §8.3).
 
 use tare_http2_frames::field::{bad_name_byte, bad_value_byte, decimal};
+use tare_record::agent::Redirects;
 
 use super::super::error::CodecError;
 use super::super::hpack::{Decoder, HeaderListLimits, HpackError, TableChange};
+use crate::protocols::http1::codec::ContentCoding;
 
 /// Bytes of a `grpc-message` that are kept, for error messages.
 const MESSAGE_BYTES_MAX: usize = 256;
@@ -20,6 +22,10 @@ pub struct FieldSection {
     pub content_length: Option<u64>,
     /// `content-type`.
     pub content_type: ContentType,
+    /// `content-encoding`.
+    pub coding: ContentCoding,
+    /// `grpc-encoding`: of messages that are flagged as compressed.
+    pub message_coding: ContentCoding,
     /// `grpc-status`.
     pub grpc_status: GrpcStatus,
 }
@@ -55,6 +61,7 @@ pub enum GrpcStatus {
 pub struct FieldSectionDecoder {
     decoder: Decoder,
     message: Vec<u8>,
+    redirected_to: Option<Box<[u8]>>,
     cached: [CachedBlock; 2],
     /// The cache entry that is overwritten next: the one that was not used last.
     older: usize,
@@ -74,6 +81,7 @@ impl FieldSectionDecoder {
         Self {
             decoder: Decoder::new(table_bytes_max, limits),
             message: Vec::new(),
+            redirected_to: None,
             cached: Default::default(),
             older: 0,
         }
@@ -110,6 +118,12 @@ impl FieldSectionDecoder {
         &self.message
     }
 
+    /// Where the first redirect led: its `location`.
+    #[must_use]
+    pub fn redirected_to(&self) -> Option<&[u8]> {
+        self.redirected_to.as_deref()
+    }
+
     /// Decodes one block.
     ///
     /// # Errors
@@ -128,6 +142,7 @@ impl FieldSectionDecoder {
             section: FieldSection::default(),
             first_error: None,
             message: &mut self.message,
+            redirected_to: &mut self.redirected_to,
             ordinary_seen: false,
         };
         reader.message.clear();
@@ -162,6 +177,7 @@ struct FieldReader<'m> {
     section: FieldSection,
     first_error: Option<CodecError>,
     message: &'m mut Vec<u8>,
+    redirected_to: &'m mut Option<Box<[u8]>>,
     ordinary_seen: bool,
 }
 
@@ -192,6 +208,9 @@ impl FieldReader<'_> {
                 self.section.content_length = Some(bytes);
             }
             b"content-type" => self.section.content_type = content_type(value),
+            b"content-encoding" => self.section.coding.add(value),
+            b"grpc-encoding" => self.section.message_coding.add(value),
+            b"location" if self.redirected_to.is_none() => self.redirect(value),
             b"grpc-status" => {
                 let code = decimal(value).and_then(|code| u16::try_from(code).ok());
                 self.section.grpc_status = code.map_or(GrpcStatus::Malformed, GrpcStatus::Code);
@@ -208,6 +227,14 @@ impl FieldReader<'_> {
             _ => {}
         }
         Ok(())
+    }
+
+    #[cold]
+    fn redirect(&mut self, value: &[u8]) {
+        let status = self.section.status;
+        if status.is_some_and(|status| Redirects::STATUSES.contains(&status)) {
+            *self.redirected_to = Some(value.into());
+        }
     }
 
     fn pseudo(&mut self, name: &[u8], value: &[u8]) -> Result<(), CodecError> {

@@ -209,9 +209,9 @@ fn a_header_bomb_ends_the_connection() {
     bomb.extend([b'x'; 4000]);
     bomb.extend([0xbe; 10_000]);
     rig.arrives(0, &raw(1, 5, 1, &bomb));
-    assert_eq!(rig.ends(), ends(&[(0, "malformed")]));
+    assert_eq!(rig.ends(), ends(&[(0, "head-too-large")]));
     assert!(
-        rig.last().example.contains("65536 bytes"),
+        rig.last().example.contains("294144 bytes"),
         "{}",
         rig.last().example
     );
