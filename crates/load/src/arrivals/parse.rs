@@ -6,6 +6,12 @@ use super::trace::{STARTS_MAX, TraceError};
 
 const SECOND_NS: f64 = 1e9;
 
+const MILLISECOND_NS: u64 = 1_000_000;
+
+/// Times from 2001 to 2100 in milliseconds since the epoch. As nanoseconds they are 17 minutes to an hour, where no recording of
+/// offsets begins.
+const UNIX_MS: std::ops::Range<u64> = 1_000_000_000_000..4_102_444_800_000;
+
 /// Comments at the front of a log.
 const HEAD_LINES: usize = 50;
 
@@ -14,8 +20,9 @@ const SHOWN_CHARS: usize = 60;
 
 /// The starts of a recording, in nanoseconds from any origin.
 ///
-/// One start per line is in seconds if any line has a point (`0.25`), else in whole nanoseconds. CSV and logs have only the
-/// number of exchanges of an interval: their starts are spread evenly over it.
+/// One start per line is in seconds if any line has a point (`0.25`), in milliseconds if all are times of this century in them
+/// (JMeter's), else in whole nanoseconds. CSV and logs have only the number of exchanges of an interval: their starts are spread
+/// evenly over it.
 pub(super) fn starts(file: &str, text: &str) -> Result<Vec<u64>, TraceError> {
     let is_log =
         |line: &str| line.starts_with("#[Histogram log") || line.starts_with("\"StartTimestamp\"");
@@ -26,6 +33,7 @@ pub(super) fn starts(file: &str, text: &str) -> Result<Vec<u64>, TraceError> {
     let first = text.lines().find(|line| !line.trim().is_empty());
     match first {
         Some(line) if line.contains("offset_ns") => samples(file, text),
+        Some(line) if line.starts_with(JMETER_COLUMN) => jmeter(file, text),
         _ => list(file, text),
     }
 }
@@ -58,7 +66,29 @@ fn list(file: &str, text: &str) -> Result<Vec<u64>, TraceError> {
         };
         start.ok_or_else(|| wrong(file, number, line))
     };
-    lines().map(one).collect()
+    let mut starts: Vec<u64> = lines().map(one).collect::<Result<_, _>>()?;
+    let in_milliseconds = !in_seconds && starts.iter().all(|at| UNIX_MS.contains(at));
+    if in_milliseconds {
+        starts.iter_mut().for_each(|at| *at *= MILLISECOND_NS);
+    }
+    Ok(starts)
+}
+
+/// First column of the results that JMeter writes as CSV (JTL), and of its head.
+const JMETER_COLUMN: &str = "timeStamp,";
+
+/// JMeter's results: the start of each sample in milliseconds since the epoch, in the first column.
+fn jmeter(file: &str, text: &str) -> Result<Vec<u64>, TraceError> {
+    let lines = text.lines().enumerate().skip(1);
+    let lines = lines.filter(|(_, line)| !line.trim().is_empty());
+    let one = |(number, line): (usize, &str)| {
+        let column = line.split(',').next().and_then(|at| at.parse().ok());
+        let start = column.filter(|at| UNIX_MS.contains(at));
+        start
+            .map(|at| at * MILLISECOND_NS)
+            .ok_or_else(|| wrong(file, number, line))
+    };
+    lines.map(one).collect()
 }
 
 /// Adds `count` starts, spread evenly; false if there would be too many.

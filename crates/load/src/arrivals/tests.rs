@@ -310,6 +310,18 @@ fn a_recording_is_read_in_seconds_or_nanoseconds_or_from_what_a_load_wrote() {
     let csv = "role,offset_ns,length_ns,intended,released\nload,1000000000,1000000000,2,2\n\
         load,1500000000,500000000,1,1\n";
     assert_eq!(parse(csv).unwrap(), [0, S / 2, S]);
+    let unix = "1700000000000\n1700000000250\n";
+    let starts = parse(unix).unwrap();
+    assert_eq!(starts[1] - starts[0], S / 4, "milliseconds");
+    assert_eq!(parse("0\n1700000000250\n").unwrap()[1], 1_700_000_000_250);
+    let jtl = "timeStamp,elapsed,label,responseCode\n1700000000000,12,\"a, b\",200\n1700000001000,9,c,200\n";
+    let starts = parse(jtl).unwrap();
+    assert_eq!((starts.len(), starts[1] - starts[0]), (2, S));
+    assert!(
+        parse("timeStamp,elapsed\n17,1\n")
+            .unwrap_err()
+            .contains("file:2")
+    );
     let second = std::time::Duration::from_secs(1);
     let mut two = Latencies::new(Range::default()).unwrap();
     two.record_many(5, 2);

@@ -20,8 +20,8 @@ pub enum TraceError {
     #[error("the recording: {0}")]
     Read(String),
     #[error(
-        "{file}:{line}: {text:?} is not a valid start: write one a line, in seconds with a point (0.25) or whole nanoseconds, or give the \
-         CSV or HdrHistogram log of a load"
+        "{file}:{line}: {text:?} is not a valid start: write one a line, in seconds with a point (0.25), whole nanoseconds or \
+         milliseconds since 1970, or give the CSV or HdrHistogram log of a load, or JMeter's CSV"
     )]
     Line {
         file: String,
