@@ -49,6 +49,7 @@ pub mod fortio;
 pub mod generator;
 mod load;
 pub mod protocols;
+pub mod proxy_protocol;
 pub mod session;
 mod sys;
 mod tally;

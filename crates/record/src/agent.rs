@@ -1,6 +1,7 @@
 //! Messages of an agent: one JSON object per line, while it works and after.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 use crate::schemas::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -128,6 +129,9 @@ pub struct LoadResult {
     /// Successful exchanges by status, in order of status; empty for protocols without one.
     #[serde(default)]
     pub ok_by_status: Vec<StatusCount>,
+    /// Responses that sent the client elsewhere, which are not followed; `None` without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redirects: Option<Redirects>,
     /// Starts dropped because the queue of waiting starts was full: the offered rate was not reached.
     pub overflow: u64,
     /// Sessions, for a load of sessions; the counts above are then of the requests within them.
@@ -144,6 +148,9 @@ pub struct LoadResult {
     /// Errors of connections that belong to no exchange (unrequested bytes); `request` is empty.
     #[serde(default)]
     pub connection_errors: Vec<OutcomeCount>,
+    /// Failed attempts to connect, by address and class; further ones are in `connections.failed` alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed_addresses: Vec<FailedAddress>,
     /// Requests sent over the whole load, warm-up and drain included: what a proxy must have counted.
     pub requests_sent_total: u64,
     /// Of these, those that may not have arrived, because the protocol does not repeat what the network loses.
@@ -271,6 +278,36 @@ pub struct StatusCount {
     pub count: u64,
 }
 
+/// Failed attempts to connect to one address, of one class.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FailedAddress {
+    /// Address with port.
+    pub address: SocketAddr,
+    /// Error class.
+    pub class: String,
+    /// Source of the error.
+    pub error_source: ErrorSource,
+    /// Number of attempts.
+    pub count: u64,
+    /// Error message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub example: Option<String>,
+}
+
+/// Responses that sent the client elsewhere. They are not followed: they are responses like any other.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Redirects {
+    /// Number of exchanges, successful and failed.
+    pub count: u64,
+    /// `Location` of the first one seen; `None` if it had none.
+    pub location: Option<String>,
+}
+
+impl Redirects {
+    /// The statuses.
+    pub const STATUSES: [u16; 5] = [301, 302, 303, 307, 308];
+}
+
 /// Whether the last word of a histogram tag is a status class (`3xx`): successful exchanges with a status other than 2xx. Any
 /// other last word is an error class.
 #[must_use]
@@ -307,6 +344,9 @@ pub struct NegotiatedTls {
     /// SHA-256 of the server's certificate, in hexadecimal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certificate: Option<String>,
+    /// What is unusual about that certificate, and what of the handshake was not verified for it; `None` for most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unusual: Option<String>,
 }
 
 /// Kind of a TLS handshake.

@@ -55,9 +55,14 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         ensure_kafka()?;
     }
     let content = Content::read(&args).map_err(bad_input)?;
-    let target = target::LoadUrl::parse(&content.url)
+    let target = target::LoadUrl::parse(&content.url, &args.network)
         .and_then(|target| target.checked(args.allow_public_target.into()))
         .map_err(bad_input)?;
+    if let Some(name) = target.ignored_proxy().filter(|_| !args.output.quiet) {
+        screen::say(format_args!(
+            "note: {name} is ignored: connections lead to the server itself; to put load on a proxy, give its URL"
+        ));
+    }
     if let Some(service) = &args.grpc.grpc_health {
         let server = plan::server(&args, &target).map_err(bad_input)?;
         server

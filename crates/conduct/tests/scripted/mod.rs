@@ -534,6 +534,8 @@ fn result(plan: &LoadPlan, fate: Fate, cost_ns: u64) -> LoadResult {
             errors: sent - ok,
         },
         ok_by_status: Default::default(),
+        redirects: None,
+            failed_addresses: Vec::new(),
         overflow: 0,
         sessions: None,
         records: None,

@@ -227,7 +227,7 @@ pub struct BodyDef {
 #[schemars(extend("x-word" = "expect"))]
 pub struct ExpectDef {
     /// Expected status. Default: any 2xx or 3xx.
-    #[schemars(range(min = 100, max = 599))]
+    #[schemars(range(min = 100, max = 999))]
     pub status: Option<u16>,
     /// Expected length of the body: a size or `{{ setting }}`. Default: any.
     pub length: Option<String>,

@@ -267,6 +267,7 @@ fn spec(
     let connections = ConnectionRules {
         exchanges_max: def.requests_per_connection,
         open_over_ns: ns(def.connect_ramp, 0),
+        ..ConnectionRules::default()
     };
     if let Some(Err(message)) = load.map(|load| load.check_connections(protocol, &connections)) {
         let key = match connections.exchanges_max {

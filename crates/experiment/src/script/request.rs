@@ -6,7 +6,9 @@ use std::path::Path;
 use tare_record::files;
 use tare_record::load::session::SESSION_NAME;
 use tare_record::load::template::{Delimiter, Encoding, TemplatePiece, ValueSource, parse};
-use tare_record::load::{Body, Expect, ExpectBody, ExpectStatus, RequestSpec, TemplateMode};
+use tare_record::load::{
+    Body, Expect, ExpectBody, ExpectStatus, RequestSpec, STATUS_MAX, TemplateMode,
+};
 
 use super::Scope;
 use super::def::{Scalar, ScriptExpectDef, ScriptRequestDef, SessionStepDef};
@@ -232,8 +234,12 @@ fn expect(scope: &mut Scope<'_>, def: Option<&ScriptExpectDef>, node: &Node) -> 
         Some(OneOrSeveral::Several(several)) => ExpectStatus::Among(several.clone()),
     };
     let listed = def.status.as_ref().map_or(&[200][..], OneOrSeveral::all);
-    if listed.is_empty() || listed.iter().any(|status| !(200..600).contains(status)) {
-        let message = "a status is a number from 200 to 599";
+    if listed.is_empty()
+        || listed
+            .iter()
+            .any(|status| !(200..=STATUS_MAX).contains(status))
+    {
+        let message = "a status is a number from 200 to 999";
         scope.problem(node.mark_at(&["expect", "status"]), message);
     }
     let within = def.match_limit.map_or(WITHIN_BYTES, |size| size.0);

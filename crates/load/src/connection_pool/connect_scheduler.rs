@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::Addresses;
 use crate::client::{ConnId, Outlet, TimerId};
 
 /// Configuration of a client's connections.
@@ -46,11 +47,22 @@ pub(crate) const OPEN: TimerId = TimerId(2);
 #[derive(Debug)]
 pub(crate) struct ConnectScheduler {
     config: PoolConfig,
+    addresses: Addresses,
+    /// Index of the address of each connection.
+    address_of: Vec<usize>,
     backoff: Backoff,
     /// Connections neither open nor being opened.
     turns: VecDeque<u32>,
     under_way: usize,
     open: usize,
+}
+
+/// What follows a failed attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AfterFailure {
+    /// The server has another address, which may answer.
+    NextAddress,
+    Pause,
 }
 
 /// An attempt that has begun.
@@ -67,6 +79,8 @@ impl ConnectScheduler {
     pub fn new(config: &PoolConfig) -> Self {
         Self {
             config: config.clone(),
+            addresses: Addresses::new(&config.addresses, config.first),
+            address_of: vec![0; config.count],
             backoff: Backoff::default(),
             turns: (0..config.count as u32).collect(),
             under_way: 0,
@@ -81,28 +95,40 @@ impl ConnectScheduler {
             return None;
         }
         let &at = self.turns.front()?;
-        if let Err(until_ns) = self.config.opening.pass(out.now_ns()) {
+        let now_ns = out.now_ns();
+        if let Err(until_ns) = self.config.opening.due(now_ns) {
             out.set_timer(OPEN, until_ns);
             return None;
         }
+        let choice = self.addresses.choose(now_ns)?;
+        self.config.opening.advance();
         self.turns.pop_front();
         self.under_way += 1;
-        let deadline_ns = out.now_ns().saturating_add(self.config.timeout_ns);
-        out.connect(ConnId(at), self.config.address(at as usize));
+        self.address_of[at as usize] = choice.index;
+        let limit_ns = choice.limit_ns.unwrap_or(u64::MAX);
+        let deadline_ns = now_ns.saturating_add(self.config.timeout_ns.min(limit_ns));
+        out.connect(ConnId(at), choice.address);
         Some(Attempt { at, deadline_ns })
     }
 
     /// An attempt succeeded.
-    pub fn opened(&mut self) {
+    pub fn opened(&mut self, at: u32) {
         self.under_way -= 1;
         self.open += 1;
+        self.addresses.answered(self.address_of[at as usize]);
     }
 
-    /// An attempt failed: starts a pause.
-    pub fn failed(&mut self, at: u32, out: &mut impl Outlet) {
+    /// An attempt failed: another address is next, or a pause.
+    pub fn failed(&mut self, at: u32, out: &mut impl Outlet) -> AfterFailure {
         self.under_way -= 1;
+        let index = self.address_of[at as usize];
+        if self.addresses.failed(index, out.now_ns()) {
+            self.turns.push_front(at);
+            return AfterFailure::NextAddress;
+        }
         self.turns.push_back(at);
         self.pause(out);
+        AfterFailure::Pause
     }
 
     /// An open connection is gone.
@@ -127,6 +153,7 @@ impl ConnectScheduler {
     pub fn timer(&mut self, timer: TimerId) {
         if timer == RETRY {
             self.backoff.elapsed();
+            self.addresses.retry();
         }
     }
 
@@ -166,12 +193,18 @@ impl OpenSchedule {
         }
     }
 
-    /// Whether the next connection may be opened.
+    /// Opens the next connection, if it may be opened.
     ///
     /// # Errors
     /// When it may not yet: the time at which it may.
     #[inline]
     pub fn pass(&mut self, now_ns: u64) -> Result<(), u64> {
+        self.due(now_ns)?;
+        self.advance();
+        Ok(())
+    }
+
+    fn due(&mut self, now_ns: u64) -> Result<(), u64> {
         if self.next >= self.end {
             // All were opened once: connections are reopened immediately.
             return Ok(());
@@ -181,8 +214,14 @@ impl OpenSchedule {
         if now_ns < due_ns {
             return Err(due_ns);
         }
-        self.next += 1;
         Ok(())
+    }
+
+    /// The next connection is being opened.
+    fn advance(&mut self) {
+        if self.next < self.end {
+            self.next += 1;
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 //! The protocol encodes requests and decodes responses; connecting, deadlines and the wait queue are here. Protocols with many
 //! exchanges per connection, or one connection per exchange, use single parts: connect scheduling, deadlines, the queue.
 
+mod addresses;
 mod connect_scheduler;
 mod pooled_protocol;
 #[cfg(test)]
@@ -16,6 +17,8 @@ use crate::client::{
     Closed, Completion, ConnId, DueExchange, ErrorClass, ExchangeOutcome, Outlet, Stamp, TimerId,
     TimestampBound, WaitCause, Written,
 };
+pub(crate) use addresses::Addresses;
+pub(crate) use connect_scheduler::AfterFailure;
 pub(crate) use connect_scheduler::ConnectScheduler;
 use connect_scheduler::OPEN;
 pub use connect_scheduler::{Backoff, RETRY};
@@ -141,6 +144,11 @@ impl<C: ConnectionState, X: Copy> ConnectionPool<C, X> {
         &mut self.slots[at as usize]
     }
 
+    /// The client's state of each connection.
+    pub fn conns(&self) -> impl Iterator<Item = &C> {
+        self.slots.iter().map(|slot| &slot.conn)
+    }
+
     /// Starts the connection attempts that may start now.
     pub fn open_more(&mut self, out: &mut impl Outlet) {
         while let Some(attempt) = self.scheduler.attempt(out) {
@@ -235,7 +243,7 @@ impl<C: ConnectionState, X: Copy> ConnectionPool<C, X> {
     /// A connection is open; the caller asks for its first exchange with `next_waiting`.
     pub fn connected(&mut self, at: u32, out: &mut impl Outlet) {
         self.slot(at).state = State::Idle;
-        self.scheduler.opened();
+        self.scheduler.opened(at);
         self.open_more(out);
     }
 
@@ -307,8 +315,14 @@ impl<C: ConnectionState, X: Copy> ConnectionPool<C, X> {
 
     /// Unsolicited bytes: a connection error; the connection is reopened.
     #[cold]
-    pub fn unsolicited(&mut self, at: u32, example: &dyn Display, out: &mut impl Outlet) {
-        out.fault(ErrorClass::MALFORMED, example);
+    pub fn unsolicited(
+        &mut self,
+        at: u32,
+        class: ErrorClass,
+        example: &dyn Display,
+        out: &mut impl Outlet,
+    ) {
+        out.fault(class, example);
         self.back_off_if_no_response(at, out);
         self.reopen(at, out);
     }
@@ -344,8 +358,8 @@ impl<C: ConnectionState, X: Copy> ConnectionPool<C, X> {
     /// An attempt to connect failed.
     fn not_connected(&mut self, at: u32, why: Closed, out: &mut impl Outlet) {
         self.slot(at).state = State::Closed;
-        self.scheduler.failed(at, out);
-        if self.scheduler.is_none_open() {
+        let next = self.scheduler.failed(at, out);
+        if next == AfterFailure::Pause && self.scheduler.is_none_open() {
             // No connection is left for the waiting exchanges: they fail, as a user's would.
             self.wait_queue
                 .end_all(ExchangeOutcome::Failed(why.class()), &why, out);

@@ -34,6 +34,10 @@ pub(crate) trait PooledProtocol {
     fn is_prepared(&self) -> bool {
         true
     }
+    /// Where the server sent the client with its first redirect.
+    fn redirected_to(&self) -> Option<&[u8]> {
+        None
+    }
     /// A connection is open and free.
     fn after_open(&mut self, at: u32, out: &mut impl Outlet) {
         self.offer(at, out);
@@ -132,6 +136,10 @@ impl<P: PooledProtocol> Client for P {
 
     fn on_timer(&mut self, timer: TimerId, out: &mut impl Outlet) {
         self.pool_mut().timer(timer, P::timeout, out);
+    }
+
+    fn redirected_to(&self) -> Option<&[u8]> {
+        PooledProtocol::redirected_to(self)
     }
 
     fn abandon(&mut self, out: &mut impl Outlet) {

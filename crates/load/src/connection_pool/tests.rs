@@ -309,7 +309,8 @@ fn what_is_accepted_and_dropped_is_opened_again_after_a_pause() {
     assert_eq!(rig.asked(), [Connect(0, 80)]);
     rig.connected(0);
     let log = &mut rig.log;
-    rig.pool.unsolicited(0, &"hello", log);
+    rig.pool
+        .unsolicited(0, ErrorClass::MALFORMED, &"hello", log);
     let fault = Fault("malformed: hello".to_owned());
     assert_eq!(rig.asked(), [fault, Close(0)]);
     rig.pass(20 * MS);

@@ -1,5 +1,6 @@
 //! What a worker counts beside its histograms.
 
+use std::net::SocketAddr;
 use std::ops::{AddAssign, Sub};
 
 use tare_record::agent::{
@@ -120,6 +121,18 @@ impl Statuses {
     }
 }
 
+/// Addresses and classes of failed attempts that are listed.
+const FAILED_ADDRESSES_MAX: usize = 64;
+
+/// Failed attempts to connect to an address, of one class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FailedAttempts {
+    pub address: SocketAddr,
+    /// Number of the class.
+    pub class: u8,
+    pub count: u64,
+}
+
 /// Everything one worker counts.
 #[derive(Debug, Clone, Default)]
 pub struct WorkerCounts {
@@ -150,6 +163,8 @@ pub struct WorkerCounts {
     pub last_done_ns: u64,
     /// Connection errors that belong to no exchange, by class number.
     pub faults: Vec<(u8, u64)>,
+    /// Failed attempts to connect, by address and class number.
+    pub failed_attempts: Vec<FailedAttempts>,
     /// Exchanges of the whole load by request number.
     pub by_request: Vec<RequestCount>,
 }
@@ -196,6 +211,9 @@ impl WorkerCounts {
         for &(class, count) in &other.faults {
             self.add_faults(class, count);
         }
+        for attempts in &other.failed_attempts {
+            self.add_failed_attempts(*attempts);
+        }
         for (request, count) in other.by_request.iter().enumerate() {
             self.add_exchanges(request, *count);
         }
@@ -208,6 +226,19 @@ impl WorkerCounts {
             self.by_request.resize(request + 1, RequestCount::default());
         }
         self.by_request[request] += count;
+    }
+
+    /// Counts failed attempts. Those of more addresses than are listed are in the total alone.
+    pub fn add_failed_attempts(&mut self, attempts: FailedAttempts) {
+        let alike = |known: &&mut FailedAttempts| {
+            (known.address, known.class) == (attempts.address, attempts.class)
+        };
+        let all = &mut self.failed_attempts;
+        if let Some(known) = all.iter_mut().find(alike) {
+            known.count += attempts.count;
+        } else if all.len() < FAILED_ADDRESSES_MAX {
+            all.push(attempts);
+        }
     }
 
     /// Counts connection errors of a class.

@@ -16,7 +16,7 @@ mod tests;
 use std::fmt;
 use std::net::SocketAddr;
 
-pub use counts::{ArrivalKind, ExchangeCounts, Waits, WorkerCounts};
+pub use counts::{ArrivalKind, ExchangeCounts, FailedAttempts, Waits, WorkerCounts};
 pub use recorder::ExchangeRecorder;
 pub use request_selector::RequestSelector;
 pub use sessions::SessionWindow;
@@ -89,6 +89,8 @@ struct EngineState {
 struct ConnectionSlot {
     state: SlotState,
     opened_before: bool,
+    /// Of the last attempt.
+    address: Option<SocketAddr>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -279,7 +281,7 @@ impl<C: Client> Engine<C> {
     /// A connection ended, or could not be opened.
     pub fn on_closed(&mut self, conn: ConnId, why: Closed, io: &mut impl ConnectionIo) {
         let Self { client, state } = self;
-        state.slot_closed(conn);
+        state.slot_closed(conn, why);
         client.on_closed(conn, why, &mut EngineOutlet { io, state });
         self.advance_after_event(io.now_ns(), io);
     }
@@ -337,14 +339,19 @@ impl EngineState {
         counts.connections.peak = counts.connections.peak.max(counts.open);
     }
 
-    fn slot_closed(&mut self, conn: ConnId) {
-        let before = std::mem::take(&mut self.slot(conn).state);
-        let counts = &mut self.recorder.counts;
+    fn slot_closed(&mut self, conn: ConnId, why: Closed) {
+        let slot = self.slot(conn);
+        let (before, address) = (std::mem::take(&mut slot.state), slot.address);
         match before {
-            SlotState::Open => counts.open -= 1,
-            SlotState::Connecting => counts.connections.failed += 1,
+            SlotState::Open => self.recorder.counts.open -= 1,
+            SlotState::Connecting => self.recorder.failed_attempt(address, why),
             SlotState::Closed => {}
         }
+    }
+
+    /// The client closes a connection. It gives up an attempt only when its time is over.
+    fn slot_given_up(&mut self, conn: ConnId) {
+        self.slot_closed(conn, Closed::ConnectTimeout);
     }
 }
 
@@ -355,7 +362,9 @@ impl<W: ConnectionIo> Outlet for EngineOutlet<'_, W> {
     }
 
     fn connect(&mut self, conn: ConnId, address: SocketAddr) {
-        self.state.slot(conn).state = SlotState::Connecting;
+        let slot = self.state.slot(conn);
+        slot.state = SlotState::Connecting;
+        slot.address = Some(address);
         self.io.connect(conn, address);
     }
 
@@ -378,7 +387,7 @@ impl<W: ConnectionIo> Outlet for EngineOutlet<'_, W> {
     }
 
     fn close(&mut self, conn: ConnId) {
-        self.state.slot_closed(conn);
+        self.state.slot_given_up(conn);
         self.io.close(conn);
     }
 
@@ -387,7 +396,7 @@ impl<W: ConnectionIo> Outlet for EngineOutlet<'_, W> {
     }
 
     fn abort(&mut self, conn: ConnId) {
-        self.state.slot_closed(conn);
+        self.state.slot_given_up(conn);
         self.io.abort(conn);
     }
 

@@ -1,18 +1,19 @@
 //! Records exchanges: from intended start to end, with all counts and histograms.
 
 use std::fmt;
+use std::net::SocketAddr;
 
 use tare_record::agent::RequestCount;
 
 use super::HandOver;
-use super::counts::WorkerCounts;
+use super::counts::{FailedAttempts, WorkerCounts};
 use super::exchanges::{Exchange, ExchangeSlab};
 use super::request_selector::RequestSelector;
 use super::sessions::SessionWindow;
 use crate::arrivals::{Arrivals, NEVER};
 use crate::classes::{BEFORE, ClassNumbers, RIGHT, of_right};
 use crate::client::{
-    AgeKind, Completion, Connected, DueExchange, ErrorClass, ExchangeBatch, ExchangeId,
+    AgeKind, Closed, Completion, Connected, DueExchange, ErrorClass, ExchangeBatch, ExchangeId,
     ExchangeOutcome, RecordAge, RecordArrivals, StampSource, TimestampBound,
 };
 use crate::tally::{HistogramTable, Phase, Quantity, Series, bucket_of};
@@ -274,6 +275,20 @@ impl ExchangeRecorder {
         self.count_arrival(times, done);
         self.observe(exchange, done, class, in_window);
         self.arrivals.ended(done.ended.seen_ns, exchange.count);
+    }
+
+    /// Counts a failed attempt to connect.
+    #[cold]
+    pub fn failed_attempt(&mut self, address: Option<SocketAddr>, why: Closed) {
+        self.counts.connections.failed += 1;
+        let class = self.classes.number(why.class(), &why);
+        if let Some(address) = address {
+            self.counts.add_failed_attempts(FailedAttempts {
+                address,
+                class,
+                count: 1,
+            });
+        }
     }
 
     /// Counts a connection error that belongs to no exchange.

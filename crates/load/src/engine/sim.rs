@@ -69,6 +69,8 @@ pub struct Net<F> {
     replies: HashMap<ConnId, ConnId>,
     /// Every connection attempt with its time.
     pub attempts: Vec<(u64, ConnId)>,
+    /// Their addresses.
+    pub addresses: Vec<SocketAddr>,
     /// Bytes that a connection still takes, where that is limited.
     pub room: HashMap<ConnId, usize>,
     /// Time that the loop spends on bytes that arrived.
@@ -87,6 +89,7 @@ impl<F: Far> Net<F> {
             lives: HashMap::new(),
             replies: HashMap::new(),
             attempts: Vec::new(),
+            addresses: Vec::new(),
             room: HashMap::new(),
             handling_ns: 0,
             clock_behind_ns: 0,
@@ -133,6 +136,7 @@ impl<F: Far> ConnectionIo for Net<F> {
     fn connect(&mut self, conn: ConnId, address: SocketAddr) {
         *self.lives.entry(conn).or_insert(0) += 1;
         self.attempts.push((self.now_ns, conn));
+        self.addresses.push(address);
         let acts = self.far.connect_to(self.now_ns, conn, address);
         self.plan(conn, acts);
     }
@@ -331,6 +335,17 @@ pub fn pool_ruled(count: usize, exchanges_max: u64, opening: OpenSchedule) -> Ht
     let plan = PoolConfig {
         exchanges_max,
         opening,
+        ..connections(count, S)
+    };
+    Http1Client::new(root(ExpectBody::Any), &plan)
+}
+
+/// A pool to a server with this many addresses, which differ by their ports, from 1 on.
+pub fn pool_to(addresses: u16, first: usize, count: usize) -> Http1Client {
+    let all = (1..=addresses).map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
+    let plan = PoolConfig {
+        addresses: all.collect(),
+        first,
         ..connections(count, S)
     };
     Http1Client::new(root(ExpectBody::Any), &plan)

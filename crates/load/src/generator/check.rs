@@ -128,8 +128,10 @@ pub(crate) fn check(plan: &LoadPlan) -> Result<&'static Protocol, PlanError> {
     require(fits, what, every_ns, "at least 10 ms")?;
     let has_address = !plan.endpoint.addresses.is_empty();
     require(has_address, "the number of addresses", 0, "at least 1")?;
-    for address in &plan.endpoint.addresses {
-        plan.allowed_addresses.check(address.ip())?;
+    if load.connections.unix_socket.is_none() {
+        for address in &plan.endpoint.addresses {
+            plan.allowed_addresses.check(address.ip())?;
+        }
     }
     check_requests(plan)?;
     let client = &load.client;
@@ -145,6 +147,14 @@ pub(crate) fn check(plan: &LoadPlan) -> Result<&'static Protocol, PlanError> {
     let fits = (1..=CONNECTIONS_MAX).contains(&connections);
     let what = "the number of connections";
     require(fits, what, connections, "1 to 1000000")?;
+    let is_for_streams =
+        connection_rules.unix_socket.is_some() || connection_rules.proxy_protocol.is_some();
+    if protocol.sockets == SocketKind::Datagram && is_for_streams {
+        let name = protocol.info.name;
+        return Err(PlanError::Invalid(format!(
+            "a {name} load has no connections: leave out --unix-socket and --proxy-protocol"
+        )));
+    }
     if protocol.sockets == SocketKind::Datagram && load.transport != Transport::Tcp {
         let name = protocol.info.name;
         return Err(PlanError::Invalid(format!("there is no TLS over {name}")));

@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tare_record::agent::{LoadResult, Sample};
+use tare_record::escape::escape_line;
 use tare_record::load::{ClientOptions, LoadPlan, RequestSpec, SessionSpec};
 use tare_stats::Latencies;
 use thiserror::Error;
@@ -89,7 +90,8 @@ pub enum LoadError {
     Plan(#[from] PlanError),
     #[error("no connection to {address}: {why}")]
     NoConnection {
-        address: std::net::SocketAddr,
+        /// All addresses that were tried.
+        address: String,
         /// Error of the last attempt.
         why: String,
     },
@@ -313,7 +315,7 @@ impl Launch<'_, '_> {
                 gathered.ends.iter().all(|end| end.counts.all.ok == 0),
             ) {
                 return Err(LoadError::NoConnection {
-                    address: plan.endpoint.addresses[0],
+                    address: server_of(plan),
                     why,
                 });
             }
@@ -346,7 +348,7 @@ impl Launch<'_, '_> {
             stop.abort();
             let why = opened.iter().find_map(|opened| opened.problem.clone());
             return Err(LoadError::NoConnection {
-                address: plan.endpoint.addresses[0],
+                address: server_of(plan),
                 why: why.unwrap_or_else(|| Closed::ConnectTimeout.to_string()),
             });
         }
@@ -368,6 +370,15 @@ impl Launch<'_, '_> {
             return Err(LoadError::Worker("it left without a report".into()));
         }
         Ok((gathered, start))
+    }
+}
+
+/// The addresses of the server, or its Unix socket, for messages.
+fn server_of(plan: &LoadPlan) -> String {
+    let addresses = plan.endpoint.addresses.iter().map(ToString::to_string);
+    match &plan.load.connections.unix_socket {
+        Some(path) => escape_line(path).into_owned(),
+        None => addresses.collect::<Vec<_>>().join(" or "),
     }
 }
 

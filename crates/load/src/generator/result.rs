@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tare_record::FORMAT_VERSION;
 use tare_record::agent::{
-    ErrorSource, GeneratorStats, LoadEnd, LoadResult, OutcomeCount, QuantileSummary,
-    RecordDirection, RecordFlow, RequestCount, SessionCounts, TlsCount, WaitCount,
+    ErrorSource, FailedAddress, GeneratorStats, LoadEnd, LoadResult, OutcomeCount, QuantileSummary,
+    RecordDirection, RecordFlow, Redirects, RequestCount, SessionCounts, TlsCount, WaitCount,
 };
 use tare_record::load::session::SESSION_NAME;
 use tare_record::load::{ClientSpec, LoadPlan};
@@ -16,7 +16,8 @@ use super::{LoadError, LoadOutcome, Start, figures};
 use crate::aggregator::{AggregatedLoad, Log, SeriesNames};
 use crate::arrivals::{Arrivals, NEVER};
 use crate::client::WaitCause;
-use crate::engine::{ArrivalKind, WorkerCounts};
+use crate::engine::{ArrivalKind, FailedAttempts, WorkerCounts};
+use crate::protocols::http1::ResponseMismatch;
 use crate::tally::{Quantity, Series};
 
 /// Builds the result; `window` is the schedule as planned.
@@ -72,6 +73,7 @@ pub(crate) fn assemble(
         },
         outcomes: outcomes(gathered),
         connection_errors: connection_errors(&counts, &gathered.names),
+        failed_addresses: failed_addresses(&counts, &gathered.names),
         requests_sent_total: counts.exchanges().sent,
         requests_lost_total: ends().map(|end| end.requests_lost).sum(),
         by_request: by_request(&counts, &gathered.names),
@@ -79,6 +81,7 @@ pub(crate) fn assemble(
         records: counts.records,
         flow: None,
         connections: counts.connections,
+        redirects: None,
         protocol_counts: protocol_counts(gathered),
         acknowledged: ends().flat_map(|end| end.acknowledged.clone()).collect(),
         tls: tls(gathered),
@@ -95,6 +98,7 @@ pub(crate) fn assemble(
         None => (plan.load.pacing).offered_per_s(result.intended, result.window_ns),
     };
     result.flow = flow(&plan.load.client, &result);
+    result.redirects = redirects(&result, gathered);
     debug_assert!(
         window_start_ns != NEVER,
         "the start is fixed before anything is gathered"
@@ -106,6 +110,24 @@ pub(crate) fn assemble(
         .map(|(series, latencies)| (gathered.names.tag(series), latencies.clone()))
         .collect();
     Ok(LoadOutcome { result, totals })
+}
+
+/// Redirects, among successful exchanges and failed ones; `None` without one.
+fn redirects(result: &LoadResult, gathered: &AggregatedLoad) -> Option<Redirects> {
+    let ok = result.ok_by_status.iter();
+    let ok = ok.filter(|seen| Redirects::STATUSES.contains(&seen.status));
+    let classes = Redirects::STATUSES.map(|status| ResponseMismatch::Status(status).class());
+    let classes = classes.map(|class| class.to_string());
+    let failed = result.outcomes.iter();
+    let failed = failed.filter(|outcome| classes.contains(&outcome.class));
+    let count = ok.map(|seen| seen.count).sum::<u64>() + failed.map(|seen| seen.count).sum::<u64>();
+    (count > 0).then(|| Redirects {
+        count,
+        location: gathered
+            .ends
+            .iter()
+            .find_map(|end| end.redirected_to.clone()),
+    })
 }
 
 /// Records of the window; `None` for a client without records.
@@ -208,6 +230,21 @@ fn connection_errors(counts: &WorkerCounts, names: &SeriesNames) -> Vec<OutcomeC
             })
         })
         .collect()
+}
+
+fn failed_addresses(counts: &WorkerCounts, names: &SeriesNames) -> Vec<FailedAddress> {
+    let attempts = counts.failed_attempts.iter();
+    let one = |attempts: &FailedAttempts| {
+        let seen = names.class(attempts.class)?;
+        Some(FailedAddress {
+            address: attempts.address,
+            class: seen.class.to_string(),
+            error_source: seen.class.error_source,
+            count: attempts.count,
+            example: seen.example.clone(),
+        })
+    };
+    attempts.filter_map(one).collect()
 }
 
 fn protocol_counts(gathered: &AggregatedLoad) -> BTreeMap<String, u64> {

@@ -4,9 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 
-use tare_record::load::{
-    AddressPolicy, LoadPlan, LoadSpec, Order, Pacing, Stop, ThinkDistribution, Transport,
-};
+use tare_record::load::{LoadPlan, LoadSpec, Order, Pacing, Stop, ThinkDistribution, Transport};
 use tare_stats::random::Random;
 
 use super::scripted::SESSIONS_MAX;
@@ -21,7 +19,7 @@ use crate::engine::{Engine, ExchangeRecorder, RequestSelector, SessionWindow};
 use crate::protocols::{Protocol, SocketKind};
 use crate::tally::HistogramTable;
 use crate::tls::TlsClient;
-use crate::worker::{Worker, WorkerMessage, WorkerPlan};
+use crate::worker::{Dial, Worker, WorkerMessage, WorkerPlan};
 
 /// A plan, prepared for the workers.
 pub struct Setup {
@@ -30,7 +28,7 @@ pub struct Setup {
     pub workers: u32,
     pub(crate) connections: u32,
     pub addresses: Arc<[std::net::SocketAddr]>,
-    reach: AddressPolicy,
+    dial: Dial,
     pub(crate) start_timing: StartTiming,
     shared: Arc<SharedCount>,
     tls: Option<TlsClient>,
@@ -72,7 +70,11 @@ impl Setup {
             workers,
             connections,
             addresses: plan.endpoint.addresses.clone().into(),
-            reach: plan.allowed_addresses,
+            dial: Dial {
+                reach: plan.allowed_addresses,
+                unix_socket: plan.load.connections.unix_socket.as_deref().map(Arc::from),
+                proxy_protocol: plan.load.connections.proxy_protocol,
+            },
             start_timing: StartTiming::of(plan, protocol, schedule.as_ref(), workers),
             shared: SharedCount::new(exchanges, workers),
             tls: match &plan.load.transport {
@@ -211,7 +213,7 @@ impl Setup {
             connections: self.part(number).connections,
             sockets: self.sockets,
             tls: self.tls.as_ref().map(TlsClient::for_worker),
-            reach: self.reach,
+            dial: self.dial.clone(),
             control: Arc::clone(control),
             reports,
             emptied,

@@ -12,12 +12,12 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
 use mio::{Poll, Token, Waker};
-use tare_record::load::AddressPolicy;
 
 use meter::UsageMeter;
 pub use reporting::{ConnectionsOpened, Tick, WorkerEnd, WorkerMessage};
 use sleep::{EVENTS_MAX, Sleeper, WakeTimes};
 pub use sleep::{SchedulingPolicy, SpinRule};
+pub use sockets::Dial;
 use sockets::{SocketKey, Sockets};
 
 use crate::arrivals::NEVER;
@@ -68,8 +68,8 @@ pub struct WorkerPlan {
     pub(crate) sockets: SocketKind,
     /// TLS, if it is used.
     pub tls: Option<TlsClient>,
-    /// Addresses that may be connected to.
-    pub reach: AddressPolicy,
+    /// Where its connections lead.
+    pub dial: Dial,
     /// Start, end and abort.
     pub(crate) control: Arc<Control>,
     /// Channel for messages to the aggregator.
@@ -136,7 +136,7 @@ impl<C: Client> Worker<C> {
             .add(Waker::new(poll.registry(), Token(ORDER as usize))?);
         let registry = poll.registry().try_clone()?;
         let (kind, tls) = (plan.sockets, plan.tls.take());
-        let sockets = Sockets::new(registry, kind, plan.connections, tls, plan.reach);
+        let sockets = Sockets::new(registry, kind, plan.connections, tls, plan.dial.clone());
         Ok(Self {
             engine,
             io: Io {

@@ -75,6 +75,8 @@ pub struct WorkerEnd {
     pub window_end_ns: u64,
     /// Requests sent that may not have arrived.
     pub requests_lost: u64,
+    /// Where the server sent the client with its first redirect.
+    pub redirected_to: Option<String>,
     /// The protocol's own counters.
     pub protocol_counts: Vec<(&'static str, u64)>,
     /// Its acknowledged records, where they are numbered.
@@ -93,6 +95,15 @@ pub struct WorkerEnd {
     pub abort_reason: Option<String>,
     /// An error of the loop itself, if there was one.
     pub failure: Option<String>,
+}
+
+/// Longest location of a redirect that is kept, in characters.
+const LOCATION_CHARS_MAX: usize = 200;
+
+/// The location of a redirect as text.
+fn location_text(location: &[u8]) -> String {
+    let text = String::from_utf8_lossy(location);
+    text.chars().take(LOCATION_CHARS_MAX).collect()
 }
 
 impl<C: Client> Worker<C> {
@@ -184,6 +195,7 @@ impl<C: Client> Worker<C> {
                 fixed_ns
             },
             requests_lost: self.engine.client().requests_lost(),
+            redirected_to: (self.engine.client().redirected_to()).map(location_text),
             protocol_counts,
             acknowledged,
             tls: self.io.sockets.take_tls_counts(),

@@ -3,19 +3,24 @@
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::Arc;
 use std::time::Duration;
 
 use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SendFlags, Shutdown, SocketFlags, SocketType, sockopt};
-use tare_record::load::AddressPolicy;
+use rustix::net::{
+    AddressFamily, SendFlags, Shutdown, SocketAddrAny, SocketAddrUnix, SocketFlags, SocketType,
+    sockopt,
+};
+use tare_record::load::{AddressPolicy, ProxyProtocol};
 
 use super::tls_state::{TlsLayer, TlsState};
 use crate::client::{Closed, ConnId, Connected, REPLY_BYTES_MAX, Stamp, StampSource, Written};
 use crate::clock::monotonic_ns;
 use crate::engine::ConnectionIo;
 use crate::protocols::SocketKind;
+use crate::proxy_protocol;
 use crate::sys;
 use crate::tls::TlsClient;
 
@@ -65,13 +70,24 @@ struct Slot {
     socket: Option<Socket>,
 }
 
+/// Where connections lead, and what they begin with.
+#[derive(Debug, Clone, Default)]
+pub struct Dial {
+    /// Addresses that may be connected to.
+    pub reach: AddressPolicy,
+    /// Connections are made to this Unix socket, whatever the address.
+    pub unix_socket: Option<Arc<str>>,
+    /// Each connection begins with this header.
+    pub proxy_protocol: Option<ProxyProtocol>,
+}
+
 /// The sockets of one worker.
 #[derive(Debug)]
 pub struct Sockets {
     registry: Registry,
     slots: Vec<Slot>,
     failed: Vec<(SocketKey, Closed)>,
-    reach: AddressPolicy,
+    dial: Dial,
     pub(super) kind: SocketKind,
     pub(super) tls: Option<TlsState>,
     pub bytes_sent: u64,
@@ -80,21 +96,21 @@ pub struct Sockets {
 }
 
 impl Sockets {
-    /// No sockets yet, and never one to an address outside of `reach`.
+    /// No sockets yet, and never one to an address that may not be connected to.
     #[must_use]
     pub fn new(
         registry: Registry,
         kind: SocketKind,
         connections: usize,
         tls: Option<TlsClient>,
-        reach: AddressPolicy,
+        dial: Dial,
     ) -> Self {
         Self {
             registry,
             kind,
             slots: Vec::with_capacity(connections),
             failed: Vec::with_capacity(64),
-            reach,
+            dial,
             tls: tls.map(TlsState::new),
             bytes_sent: 0,
             dropped_datagrams: 0,
@@ -246,15 +262,21 @@ impl Sockets {
 
     /// Completes a connection attempt after its event; `None` while it is undecided.
     pub fn finish_connect(&mut self, key: SocketKey) -> Option<Result<(), Closed>> {
+        let proxy_protocol = self.dial.proxy_protocol;
         let socket = self.live(key)?;
         match sockopt::socket_error(&socket.fd) {
             Ok(Ok(())) => {}
             Ok(Err(error)) | Err(error) => return Some(Err(Closed::from_io(&error.into()))),
         }
         match rustix::net::getpeername(&socket.fd) {
-            Ok(_) => {
+            Ok(peer) => {
                 socket.connecting = false;
                 socket.connected_ns = monotonic_ns();
+                if let Some(version) = proxy_protocol {
+                    let from = rustix::net::getsockname(&socket.fd).ok();
+                    let ends = from.and_then(|from| Some((of_ip(from)?, of_ip(peer?)?)));
+                    self.write_control(key, &proxy_protocol::header(version, ends));
+                }
                 Some(Ok(()))
             }
             Err(Errno::NOTCONN) => None,
@@ -282,7 +304,10 @@ impl Sockets {
 
     fn begin(&mut self, key: SocketKey, address: SocketAddr) -> io::Result<Socket> {
         let begun_ns = monotonic_ns();
-        let fd = open(self.kind, address)?;
+        let fd = match (&self.dial.unix_socket, self.kind) {
+            (Some(path), SocketKind::Stream) => open_unix(path)?,
+            _ => open(self.kind, address)?,
+        };
         self.registry.register(
             &mut SourceFd(&fd.as_raw_fd()),
             key.token(),
@@ -336,6 +361,23 @@ impl Sockets {
 #[inline]
 fn send(fd: &OwnedFd, bytes: &[u8]) -> io::Result<usize> {
     Ok(rustix::net::send(fd, bytes, SendFlags::NOSIGNAL)?)
+}
+
+/// An address as IP has it; `None` for a Unix socket.
+fn of_ip(address: SocketAddrAny) -> Option<SocketAddr> {
+    SocketAddr::try_from(address).ok()
+}
+
+/// A connection to a Unix socket. It has no kernel timestamps.
+fn open_unix(path: &str) -> io::Result<OwnedFd> {
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let fd = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    match rustix::net::connect(&fd, &SocketAddrUnix::new(path)?) {
+        Ok(()) => Ok(fd),
+        // No such socket is as a port where nothing listens.
+        Err(Errno::NOENT) => Err(Errno::CONNREFUSED.into()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// A socket that connects, or is connected: to connect UDP only sets the address of the peer.
@@ -445,7 +487,8 @@ impl ConnectionIo for Sockets {
         }
         let key = self.key(conn);
         // Checked here because every protocol connects through this function, wherever the address is from.
-        if let Err(refused) = self.reach.check(address.ip()) {
+        if let (None, Err(refused)) = (&self.dial.unix_socket, self.dial.reach.check(address.ip()))
+        {
             return self.fail(key, Closed::AddressNotAllowed(refused));
         }
         match self.begin(key, address) {

@@ -116,11 +116,27 @@ impl ClientSpec {
 }
 
 /// When connections are opened and closed, for all protocols.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ConnectionRules {
     /// Exchanges after which a connection is closed and reopened; `None`: connections are kept.
     pub exchanges_max: Option<u64>,
     /// Time over which connections are opened, one after the other, before the load.
     pub open_over_ns: u64,
+    /// Unix socket that all connections are made to, instead of the addresses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unix_socket: Option<String>,
+    /// Header of the PROXY protocol that each connection begins with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proxy_protocol: Option<ProxyProtocol>,
+}
+
+/// A version of the PROXY protocol, by which a proxy tells a server who it speaks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProxyProtocol {
+    /// A line of text.
+    V1,
+    /// Binary.
+    V2,
 }

@@ -17,14 +17,14 @@ pub mod session;
 pub mod template;
 mod transport;
 
-pub use client::{ClientOptions, ClientSpec, ConnectionRules};
+pub use client::{ClientOptions, ClientSpec, ConnectionRules, ProxyProtocol};
 pub use fetch::{FetchAssignment, FetchDecode, FetchEnd, FetchFrom, FetchSpec, FetchUntil};
 pub use grpc::{CallKind, CallSpec, Deadline, MessagePace};
 pub use pacing::{AtEnd, Interarrival, Pacing, RateStep, Shard, ThinkDistribution};
 pub use produce::{Acks, Codec, Keys, LoginSpec, Partitioner, Payloads, ProduceSpec, SerialSpec};
 pub use profile::RateProfile;
 pub use reach::{AddressNotAllowed, AddressPolicy};
-pub use request::{Body, Expect, ExpectBody, ExpectStatus, RequestSpec, TemplateMode};
+pub use request::{Body, Expect, ExpectBody, ExpectStatus, RequestSpec, STATUS_MAX, TemplateMode};
 pub use session::SessionSpec;
 pub use transport::{Identity, Resumption, TlsSpec, TlsVersion, Transport, Trust};
 

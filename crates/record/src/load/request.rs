@@ -3,6 +3,9 @@
 use crate::schemas::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// Largest status that a response can have: three digits.
+pub const STATUS_MAX: u16 = 999;
+
 /// One kind of request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

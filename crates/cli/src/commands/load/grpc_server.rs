@@ -1,6 +1,10 @@
 //! gRPC calls before a load: server reflection and health check.
 
+use std::io::{self, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,13 +14,18 @@ use tare_http2_frames::grpc::{
     self, Call, CallError, HEALTH_METHOD, REFLECTION_METHODS, UNIMPLEMENTED, check_serving,
     health_question,
 };
+use tare_load::proxy_protocol;
 use tare_load::tls::TlsClient;
-use tare_record::load::Transport;
+use tare_record::load::{ProxyProtocol, Transport};
 
+use super::args::NetworkArgs;
 use super::target::LoadUrl;
 
 /// Pause between two health checks of a server that is not ready.
 const RETRY_EVERY: Duration = Duration::from_millis(50);
+
+/// Time for an address that is not the last one.
+const FIRST_TRY: Duration = Duration::from_secs(1);
 
 /// Largest response.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
@@ -24,7 +33,9 @@ const ANSWER_BYTES_MAX: usize = 64 << 20;
 /// A gRPC server with the metadata and transport of the load.
 #[derive(Debug, Clone)]
 pub struct GrpcServer {
-    address: Option<SocketAddr>,
+    addresses: Vec<SocketAddr>,
+    unix_socket: Option<PathBuf>,
+    proxy_protocol: Option<ProxyProtocol>,
     host: String,
     headers: Vec<(String, String)>,
     tls: Option<TlsClient>,
@@ -34,13 +45,15 @@ pub struct GrpcServer {
 impl GrpcServer {
     /// The server of the load; every call has this time limit.
     pub fn new(
-        target: &LoadUrl,
+        (target, network): (&LoadUrl, &NetworkArgs),
         headers: Vec<(String, String)>,
         transport: &Transport,
         limit: Duration,
     ) -> anyhow::Result<Self> {
         Ok(Self {
-            address: target.addresses.first().copied(),
+            addresses: target.addresses.clone(),
+            unix_socket: network.unix_socket.clone(),
+            proxy_protocol: network.proxy_protocol,
             host: target.host.clone(),
             headers,
             tls: match transport {
@@ -127,16 +140,40 @@ impl GrpcServer {
     }
 
     fn open(&self, limit: Duration) -> Result<TcpStream, CallError> {
-        let Some(address) = self.address else {
-            return Err(failed(std::io::ErrorKind::AddrNotAvailable.into()));
+        let stream = match &self.unix_socket {
+            // Reads, writes and timeouts are the same for every stream socket.
+            Some(path) => UnixStream::connect(path).map(|unix| OwnedFd::from(unix).into()),
+            None => self.first_that_answers(limit),
         };
-        let stream = TcpStream::connect_timeout(&address, limit).map_err(failed)?;
+        let mut stream: TcpStream = stream.map_err(failed)?;
         let limited = stream
             .set_read_timeout(Some(limit))
             .and_then(|()| stream.set_write_timeout(Some(limit)))
-            .and_then(|()| stream.set_nodelay(true));
+            .and_then(|()| self.begin(&mut stream));
         limited.map_err(failed)?;
         Ok(stream)
+    }
+
+    fn first_that_answers(&self, limit: Duration) -> io::Result<TcpStream> {
+        let mut why = io::ErrorKind::AddrNotAvailable.into();
+        for (at, address) in self.addresses.iter().enumerate() {
+            let is_last = at + 1 == self.addresses.len();
+            let limit = if is_last { limit } else { limit.min(FIRST_TRY) };
+            match TcpStream::connect_timeout(address, limit) {
+                Ok(stream) => return stream.set_nodelay(true).map(|()| stream),
+                Err(error) => why = error,
+            }
+        }
+        Err(why)
+    }
+
+    /// What a connection begins with.
+    fn begin(&self, stream: &mut TcpStream) -> io::Result<()> {
+        let Some(version) = self.proxy_protocol else {
+            return Ok(());
+        };
+        let ends = stream.local_addr().ok().zip(stream.peer_addr().ok());
+        stream.write_all(&proxy_protocol::header(version, ends))
     }
 }
 

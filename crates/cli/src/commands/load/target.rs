@@ -1,11 +1,13 @@
 //! The URL of `tare load`: scheme, host, path, addresses, and whether load on them is allowed.
 
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, ToSocketAddrs};
 
 use anyhow::{anyhow, bail};
 use tare_load::protocols::{self, Protocol, UrlScheme, UrlServers, UrlTls};
 use tare_record::load::AddressPolicy;
 use tare_record::protocol;
+
+use super::args::NetworkArgs;
 
 /// Default port of brokers.
 const BROKER_PORT: u16 = 9092;
@@ -36,6 +38,13 @@ impl LoadUrl {
         let rest = url[start..].split('#').next().unwrap_or_default();
         let end = rest.find(['/', '?']).unwrap_or(rest.len());
         let (host, path) = rest.split_at(end);
+        let port = host.rsplit_once(':').map_or("", |(_, port)| port);
+        if !port.is_empty() && !port.bytes().all(|b| b.is_ascii_digit()) && path.contains('@') {
+            // The first part of a password: it is not repeated.
+            bail!(
+                "a / stands in the user or password of a URL: write it as %2F, or the URL as http://host:port/path"
+            );
+        }
         if host.is_empty() {
             bail!("{url}: it names no host; write http://host:port/path");
         }
@@ -44,7 +53,7 @@ impl LoadUrl {
     }
 
     /// Parses a URL and resolves its host. A missing scheme is http.
-    pub fn parse(url: &str) -> anyhow::Result<Self> {
+    pub fn parse(url: &str, network: &NetworkArgs) -> anyhow::Result<Self> {
         let (name, rest) = url.split_once("://").unwrap_or(("http", url));
         if rest
             .split(['/', '?'])
@@ -66,8 +75,14 @@ impl LoadUrl {
         let (base, path) = Self::split(url)?;
         let host = base.rsplit_once("://").map_or(&*base, |(_, host)| host);
         let (host, addresses) = match scheme.servers {
-            UrlServers::Several => brokers(url, host)?,
-            UrlServers::One => (host.to_owned(), server(url, host, scheme.port)?),
+            UrlServers::Several if network.unix_socket.is_some() => {
+                bail!("--unix-socket is for one server: brokers have addresses of their own")
+            }
+            UrlServers::Several => brokers(url, host, network)?,
+            UrlServers::One => (
+                without_zone(host),
+                resolved(url, host, scheme.port, network)?,
+            ),
         };
         Ok(Self {
             url: url.to_owned(),
@@ -83,6 +98,32 @@ impl LoadUrl {
     /// Whether the URL's scheme belongs to a protocol.
     pub fn is(&self, protocol: &str) -> bool {
         self.protocol == protocol
+    }
+
+    /// The variable of the environment by which other clients would use a proxy for this server; none for loopback addresses.
+    pub fn ignored_proxy(&self) -> Option<&'static str> {
+        let of_all = [
+            ("all_proxy", std::env::var_os("all_proxy")),
+            ("ALL_PROXY", std::env::var_os("ALL_PROXY")),
+        ];
+        let of_scheme = match (self.protocol, self.is_secure) {
+            ("http1", false) => [
+                ("http_proxy", std::env::var_os("http_proxy")),
+                ("HTTP_PROXY", std::env::var_os("HTTP_PROXY")),
+            ],
+            ("http1", true) => [
+                ("https_proxy", std::env::var_os("https_proxy")),
+                ("HTTPS_PROXY", std::env::var_os("HTTPS_PROXY")),
+            ],
+            _ => return None,
+        };
+        let is_local = self
+            .addresses
+            .iter()
+            .all(|address| address.ip().is_loopback());
+        let mut all = of_scheme.into_iter().chain(of_all).filter(|_| !is_local);
+        let found = all.find(|(_, value)| value.as_ref().is_some_and(|value| !value.is_empty()));
+        found.map(|(name, _)| name)
     }
 
     /// Checks that load on every address is allowed.
@@ -111,7 +152,12 @@ pub fn is_of_brokers(url: &str) -> bool {
 }
 
 /// The addresses of `HOST[:PORT]`, with a default port.
-fn resolved(url: &str, host: &str, port: Option<u16>) -> anyhow::Result<Vec<SocketAddr>> {
+fn resolved(
+    url: &str,
+    host: &str,
+    port: Option<u16>,
+    network: &NetworkArgs,
+) -> anyhow::Result<Vec<SocketAddr>> {
     let behind = host.rfind(']').map_or(host, |end| &host[end..]);
     let (name, port) = match behind.rfind(':') {
         None => {
@@ -126,6 +172,25 @@ fn resolved(url: &str, host: &str, port: Option<u16>) -> anyhow::Result<Vec<Sock
         }
     };
     let name = name.trim_start_matches('[').trim_end_matches(']');
+    if network.unix_socket.is_some() {
+        // The address is not used.
+        return Ok(vec![SocketAddr::from((Ipv4Addr::LOCALHOST, port))]);
+    }
+    let mut given = network.resolve.iter();
+    if let Some(given) = given.find(|one| one.host.eq_ignore_ascii_case(name) && one.port == port) {
+        let addresses = given.addresses.iter();
+        return Ok(addresses.map(|&ip| SocketAddr::new(ip, port)).collect());
+    }
+    if let Some(unused) = network.resolve.first() {
+        bail!(
+            "--resolve gives addresses of {}:{}, but the URL names {name}:{port}",
+            unused.host,
+            unused.port
+        );
+    }
+    if let Some((ip, zone)) = name.split_once(ZONE) {
+        return Ok(vec![in_zone(ip, port, zone)?]);
+    }
     let unknown = |why: String| anyhow!("{host} has no address ({why}); check the name");
     let addresses = (name, port).to_socket_addrs();
     let addresses: Vec<_> = addresses
@@ -137,24 +202,45 @@ fn resolved(url: &str, host: &str, port: Option<u16>) -> anyhow::Result<Vec<Sock
     }
 }
 
-/// The addresses of one server. With addresses of both families only the first one's is used: a load over both would mix two
-/// paths.
-fn server(url: &str, host: &str, port: Option<u16>) -> anyhow::Result<Vec<SocketAddr>> {
-    let mut addresses = resolved(url, host, port)?;
-    let is_ipv4 = addresses.first().is_some_and(SocketAddr::is_ipv4);
-    addresses.retain(|address| address.is_ipv4() == is_ipv4);
-    Ok(addresses)
+/// Between an address and its zone in a URL: `%`, percent-encoded (RFC 6874).
+const ZONE: &str = "%25";
+
+/// A host without the zone of its address, which is of this machine alone and is not sent.
+fn without_zone(host: &str) -> String {
+    match (host.split_once(ZONE), host.find(']')) {
+        (Some((ip, _)), Some(end)) => format!("{ip}{}", &host[end..]),
+        _ => host.to_owned(),
+    }
+}
+
+/// An address in a zone: the name or the number of an interface.
+fn in_zone(ip: &str, port: u16, zone: &str) -> anyhow::Result<SocketAddr> {
+    let wrong = || anyhow!("{ip}%{zone} is no IPv6 address with the name of an interface");
+    let address: Ipv6Addr = ip.parse().map_err(|_| wrong())?;
+    // The C library knows zones of link-local addresses only; their numbers are those of all.
+    let found = (format!("fe80::1%{zone}"), port).to_socket_addrs();
+    let found = found.ok().and_then(|mut all| all.next());
+    match found {
+        Some(SocketAddr::V6(local)) => {
+            Ok(SocketAddrV6::new(address, port, 0, local.scope_id()).into())
+        }
+        _ => Err(wrong()),
+    }
 }
 
 /// The first name of `HOST[:PORT],HOST[:PORT],…`, and one address per broker: further ones of the same name lead to the same
 /// broker.
-fn brokers(url: &str, hosts: &str) -> anyhow::Result<(String, Vec<SocketAddr>)> {
+fn brokers(
+    url: &str,
+    hosts: &str,
+    network: &NetworkArgs,
+) -> anyhow::Result<(String, Vec<SocketAddr>)> {
     let mut addresses = Vec::new();
     for host in hosts.split(',').map(str::trim) {
         if host.is_empty() {
             bail!("{url}: it names no broker; write kafka://host:9092,host:9092/topic");
         }
-        let all = resolved(url, host, Some(BROKER_PORT))?;
+        let all = resolved(url, host, Some(BROKER_PORT), network)?;
         addresses.extend(all.iter().find(|one| one.is_ipv4()).or(all.first()));
     }
     let first = hosts.split(',').next().unwrap_or_default().trim();
@@ -173,7 +259,7 @@ mod tests {
     use super::*;
 
     fn parse(url: &str) -> LoadUrl {
-        LoadUrl::parse(url).unwrap()
+        LoadUrl::parse(url, &NetworkArgs::default()).unwrap()
     }
 
     #[test]
@@ -196,6 +282,40 @@ mod tests {
     }
 
     #[test]
+    fn addresses_come_from_the_command_line_and_a_zone_is_that_of_an_interface() {
+        let network = |resolve: &[&str]| NetworkArgs {
+            resolve: resolve.iter().map(|one| one.parse().unwrap()).collect(),
+            ..NetworkArgs::default()
+        };
+        let given = network(&["other.test:80:10.0.0.1", "shop.test:80:10.0.0.7,::1"]);
+        let target = LoadUrl::parse("http://SHOP.test/", &given).unwrap();
+        assert_eq!(target.host, "SHOP.test");
+        let addresses: Vec<String> = target.addresses.iter().map(ToString::to_string).collect();
+        assert_eq!(addresses, ["10.0.0.7:80", "[::1]:80"]);
+        let unused = LoadUrl::parse("http://shop.test:81/", &given).unwrap_err();
+        assert!(unused.to_string().contains("shop.test:81"), "{unused}");
+        let unix = NetworkArgs {
+            unix_socket: Some("/run/x".into()),
+            ..NetworkArgs::default()
+        };
+        let target = LoadUrl::parse("http://nowhere.invalid/a", &unix).unwrap();
+        assert_eq!(
+            (target.host.as_str(), target.path.as_str()),
+            ("nowhere.invalid", "/a")
+        );
+        assert!(LoadUrl::parse("kafka://h/t", &unix).is_err());
+        let zone = parse("http://[::1%25lo]:8080/a");
+        assert_eq!(zone.host, "[::1]:8080");
+        let SocketAddr::V6(address) = zone.addresses[0] else {
+            panic!("{:?}", zone.addresses);
+        };
+        assert_eq!((address.ip(), address.port()), (&Ipv6Addr::LOCALHOST, 8080));
+        assert_ne!(address.scope_id(), 0);
+        let none = LoadUrl::parse("http://[::1%25nowhere9]/", &NetworkArgs::default());
+        assert!(none.unwrap_err().to_string().contains("interface"));
+    }
+
+    #[test]
     fn a_tcp_url_names_its_port() {
         let target = parse("tcp://127.0.0.1:9000");
         assert_eq!((target.protocol, target.is_secure), ("tcp", false));
@@ -203,7 +323,7 @@ mod tests {
         let target = parse("tls://127.0.0.1:9000");
         assert_eq!((target.protocol, target.is_secure), ("tcp", true));
         for url in ["tcp://127.0.0.1", "tls://127.0.0.1"] {
-            let error = LoadUrl::parse(url).unwrap_err();
+            let error = LoadUrl::parse(url, &NetworkArgs::default()).unwrap_err();
             assert!(error.to_string().contains("no port"));
             assert!(error.to_string().contains(&format!("{url}:9000")));
         }
@@ -223,7 +343,11 @@ mod tests {
 
     #[test]
     fn what_is_no_http_url_is_refused_with_the_next_step() {
-        let error = |url: &str| LoadUrl::parse(url).unwrap_err().to_string();
+        let error = |url: &str| {
+            LoadUrl::parse(url, &NetworkArgs::default())
+                .unwrap_err()
+                .to_string()
+        };
         assert!(error("htp://127.0.0.1/x").contains("did you mean http://127.0.0.1/x?"));
         assert!(error("http:///x").contains("no host"));
         assert!(error("http://127.0.0.1:99999/").contains("port"));
@@ -276,12 +400,20 @@ mod tests {
 
     #[test]
     fn several_brokers_are_read_each_with_its_port() {
-        let (first, found) = brokers("u", "127.0.0.1, 127.0.0.2:19092,[::1]:9").unwrap();
+        let (first, found) = brokers(
+            "u",
+            "127.0.0.1, 127.0.0.2:19092,[::1]:9",
+            &NetworkArgs::default(),
+        )
+        .unwrap();
         assert_eq!(first, "127.0.0.1");
         let found: Vec<String> = found.iter().map(ToString::to_string).collect();
         assert_eq!(found, ["127.0.0.1:9092", "127.0.0.2:19092", "[::1]:9"]);
         for wrong in ["", "a,,b", "127.0.0.1:0", "127.0.0.1:x"] {
-            assert!(brokers("kafka://", wrong).is_err(), "{wrong}");
+            assert!(
+                brokers("kafka://", wrong, &NetworkArgs::default()).is_err(),
+                "{wrong}"
+            );
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod grpc;
 mod kafka;
+mod network;
 mod options;
 mod output;
 mod pacing;
@@ -13,6 +14,7 @@ use tare_load::protocols;
 
 pub use grpc::GrpcArgs;
 pub use kafka::{ConsumeArgs, KafkaArgs};
+pub use network::NetworkArgs;
 pub use options::OptionArgs;
 pub use output::OutputArgs;
 pub use pacing::{PacingArgs, RateArg};
@@ -41,6 +43,8 @@ pub struct Args {
     pub pacing: PacingArgs,
     #[command(flatten)]
     pub protocol: ProtocolArgs,
+    #[command(flatten)]
+    pub network: NetworkArgs,
     #[command(flatten)]
     pub tls: TlsArgs,
     #[command(flatten)]

@@ -100,8 +100,8 @@ pub struct PacingArgs {
     /// Exponential inter-arrival times (a Poisson process: many independent users) instead of constant ones.
     #[arg(long, conflicts_with_all = ["replay", "clients"], requires = "schedule")]
     pub poisson: bool,
-    /// File of recorded starts to replay: one per line, in seconds (0.25) or whole nanoseconds; or a --csv or --hlog file of an
-    /// earlier load.
+    /// File of recorded starts to replay: one per line, in seconds (0.25), whole nanoseconds or milliseconds since
+    /// 1970; or a --csv or --hlog file of an earlier load, or JMeter's results as CSV.
     #[arg(long, value_name = "FILE", conflicts_with = "clients")]
     pub replay: Option<PathBuf>,
     /// Replay speed, as a factor.

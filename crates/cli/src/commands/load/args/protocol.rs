@@ -42,10 +42,10 @@ pub struct TlsArgs {
     /// Accept any server certificate.
     #[arg(short = 'k', long)]
     pub insecure: bool,
-    /// Client certificate with its chain (PEM).
-    #[arg(long, value_name = "FILE", requires = "key")]
+    /// Client certificate with its chain (PEM), and with its key where --key names no other file.
+    #[arg(long, value_name = "FILE")]
     pub cert: Option<PathBuf>,
-    /// Private key of --cert (PEM).
+    /// Private key of --cert (PEM), not encrypted.
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub key: Option<PathBuf>,
     /// Server name to send (SNI) and to verify, instead of the URL's host.

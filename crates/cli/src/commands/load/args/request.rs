@@ -15,7 +15,7 @@ pub struct RequestArgs {
     /// command line. May be given several times.
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]
     pub headers: Vec<String>,
-    /// Request body.
+    /// Request body, or `@FILE` for that of a file, as --body-file.
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["body_size", "body_file"])]
     pub body: Option<String>,
     /// File with the request body, sent byte for byte.
@@ -30,7 +30,7 @@ pub struct RequestArgs {
     /// Expected status: one or more numbers (`200,304`), or `any` [default: 2xx and 3xx].
     #[arg(long, value_name = "STATUS")]
     pub expect_status: Option<String>,
-    /// Expected response body, exactly.
+    /// Expected response body, exactly, or `@FILE` for that of a file.
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["expect_match", "expect_length"])]
     pub expect_body: Option<String>,
     /// Regular expression to match in the first 64 KiB of the response body.
@@ -42,7 +42,8 @@ pub struct RequestArgs {
     /// YAML file of several requests (docs/SESSIONS.md).
     #[arg(long, value_name = "FILE", conflicts_with_all = ONE)]
     pub requests: Option<PathBuf>,
-    /// File of several requests in vegeta's format (text or JSON lines), sent in turn; `-` is standard input.
+    /// File of several requests in vegeta's format (text or JSON lines), sent in turn; `-` is standard input. Body files are in the
+    /// current folder or below, as for vegeta, or in that of the file.
     #[arg(long, value_name = "FILE", conflicts_with_all = ONE)]
     pub targets: Option<PathBuf>,
     /// YAML file of a scripted session (docs/SESSIONS.md): --rate counts sessions, --clients counts users.

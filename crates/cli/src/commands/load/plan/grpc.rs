@@ -42,7 +42,12 @@ pub fn server(args: &Args, target: &LoadUrl) -> anyhow::Result<GrpcServer> {
     let texts = args.request.headers.iter().chain(&args.grpc.metadata);
     let headers = headers_of(texts)?;
     let transport = protocol::transport(args, target)?;
-    GrpcServer::new(target, headers, &transport, args.pacing.timeout.0)
+    GrpcServer::new(
+        (target, &args.network),
+        headers,
+        &transport,
+        args.pacing.timeout.0,
+    )
 }
 
 /// Turns a request into gRPC calls.

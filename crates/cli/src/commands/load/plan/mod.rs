@@ -147,7 +147,7 @@ impl ResolvedLoad {
                 sched: args.pacing.sched,
                 transport: protocol::transport(args, target)?,
                 mix: content.mix,
-                connections: pace::connections(&args.pacing),
+                connections: pace::connections(&args.pacing, &args.network)?,
                 requests: content
                     .requests
                     .into_iter()

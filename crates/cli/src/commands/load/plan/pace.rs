@@ -6,7 +6,8 @@ use tare_record::load::{
 };
 use tare_record::units::Period;
 
-use super::super::args::{Args, PacingArgs, RateArg};
+use super::super::args::{Args, NetworkArgs, PacingArgs, RateArg};
+use super::protocol::text;
 
 /// The pacing.
 pub(super) fn pacing(args: &PacingArgs) -> anyhow::Result<Pacing> {
@@ -101,14 +102,20 @@ pub(super) fn stop_text(pacing: &Pacing, stop: Stop) -> String {
 }
 
 /// The connection rules.
-pub(super) fn connections(args: &PacingArgs) -> ConnectionRules {
-    ConnectionRules {
+pub(super) fn connections(
+    args: &PacingArgs,
+    network: &NetworkArgs,
+) -> anyhow::Result<ConnectionRules> {
+    let unix_socket = network.unix_socket.as_deref().map(text).transpose()?;
+    Ok(ConnectionRules {
         exchanges_max: match args.no_keepalive {
             true => Some(1),
             false => args.requests_per_connection,
         },
         open_over_ns: args.connect_ramp.as_ns(),
-    }
+        unix_socket,
+        proxy_protocol: network.proxy_protocol,
+    })
 }
 
 /// Adds `Connection: close` without keep-alive. HTTP/2 has no such header (RFC 9113 §8.2.2): there only the limit applies.

@@ -40,12 +40,12 @@ pub(super) fn transport(args: &Args, target: &LoadUrl) -> anyhow::Result<Transpo
         (Some(path), false) => Trust::File { path: text(path)? },
         (None, false) => Trust::System,
     };
-    let identity = match (&tls.cert, &tls.key) {
-        (Some(certificate), Some(key)) => Some(Identity {
+    let identity = match &tls.cert {
+        Some(certificate) => Some(Identity {
             certificate: text(certificate)?,
-            key: text(key)?,
+            key: text(tls.key.as_ref().unwrap_or(certificate))?,
         }),
-        _ => None,
+        None => None,
     };
     Ok(Transport::Tls(TlsSpec {
         trust,
@@ -72,7 +72,7 @@ fn tls_flag(tls: &TlsArgs) -> Option<&'static str> {
     given.map(|(_, flag)| flag)
 }
 
-fn text(path: &Path) -> anyhow::Result<String> {
+pub(super) fn text(path: &Path) -> anyhow::Result<String> {
     let path = path
         .to_str()
         .with_context(|| format!("{} is not UTF-8: rename it", path.display()))?;

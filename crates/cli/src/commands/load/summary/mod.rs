@@ -7,7 +7,8 @@ mod percentiles;
 use std::fmt::Write as _;
 
 use tare_load::LoadOutcome;
-use tare_record::agent::{LoadEnd, LoadResult};
+use tare_record::agent::{LoadEnd, LoadResult, Redirects};
+use tare_record::escape::escape_line;
 use tare_record::load::Pacing;
 use tare_record::load_report::{AssertionOutcome, AssertionReport};
 use tare_report::quantity;
@@ -147,6 +148,9 @@ impl Summary<'_> {
         if let Some(why) = &result.abort_reason {
             out.line("aborted", why);
         }
+        if let Some(redirects) = &result.redirects {
+            out.line("redirects", &redirects_text(redirects));
+        }
         out.plain("");
         percentiles::latencies(&mut out, outcome);
         percentiles::histogram(&mut out, outcome);
@@ -205,6 +209,21 @@ impl Summary<'_> {
     }
 }
 
+/// What redirects mean for the result.
+fn redirects_text(redirects: &Redirects) -> String {
+    let answers = match redirects.count {
+        1 => "1 answer was a redirect".to_owned(),
+        count => format!("{count} answers were redirects"),
+    };
+    match &redirects.location {
+        Some(location) => format!(
+            "{answers} to {}, which is not followed: to measure what is there, give that URL",
+            escape_line(location)
+        ),
+        None => format!("{answers} without a location"),
+    }
+}
+
 /// The result of an assertion as a sentence.
 pub fn assertion_text(assertion: &AssertionReport) -> String {
     let verdict = match assertion.verdict {
@@ -218,6 +237,21 @@ pub fn assertion_text(assertion: &AssertionReport) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn redirects_are_said_with_their_number_and_place() {
+        let text = |count, location: Option<&str>| {
+            redirects_text(&Redirects {
+                count,
+                location: location.map(str::to_owned),
+            })
+        };
+        assert!(
+            text(50, Some("https://h/")).starts_with("50 answers were redirects to https://h/,")
+        );
+        assert!(text(1, Some("/a")).starts_with("1 answer was a redirect to /a,"));
+        assert_eq!(text(2, None), "2 answers were redirects without a location");
+    }
 
     #[test]
     fn a_rate_is_reached_from_99_percent_on_and_none_asked_is_always() {

@@ -58,6 +58,20 @@ pub(super) fn outcomes(out: &mut SummaryWriter, outcome: &LoadOutcome) {
         };
         blame(out, &seen);
     }
+    for failed in &result.failed_addresses {
+        out.plain(&format!(
+            "  {:<18} {:>9}  (attempts to connect to {})",
+            escape_line(&failed.class),
+            failed.count,
+            failed.address
+        ));
+        let seen = Seen {
+            count: failed.count,
+            error_source: failed.error_source,
+            example: failed.example.as_deref(),
+        };
+        blame(out, &seen);
+    }
 }
 
 /// An outcome class, summed over all requests.
@@ -120,6 +134,9 @@ pub(super) fn opening(out: &mut SummaryWriter, outcome: &LoadOutcome) {
             seen.certificate.as_deref().map_or(MISSING, start_of)
         );
         out.line("tls", &words);
+        if let Some(unusual) = &seen.unusual {
+            out.line("", &format!("! the certificate: {}", escape_line(unusual)));
+        }
     }
     let at_setup = outcome
         .sums(|tag| (tag.class == Some("setup")).then_some(tag.quantity))
