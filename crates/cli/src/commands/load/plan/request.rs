@@ -7,7 +7,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use tare_experiment::script;
 use tare_record::files::{USER_FILE_BYTES_MAX, read_user_file, read_user_text};
-use tare_record::load::{Body, Expect, ExpectBody, ExpectStatus, Mix, RequestSpec, TemplateMode};
+use tare_record::load::{
+    Body, Expect, ExpectBody, ExpectStatus, Mix, RequestSpec, STATUS_MAX, TemplateMode,
+};
 
 use super::super::args::{Args, RequestArgs};
 use super::super::target::LoadUrl;
@@ -65,10 +67,11 @@ const NO_URL: &str = "no target: give a URL, as in tare load http://host:port, o
 fn one(args: &RequestArgs, path: String) -> anyhow::Result<RequestSpec> {
     let headers = headers(args)?;
     let body = match (&args.body, &args.body_file, args.body_size) {
-        (Some(text), _, _) => Body::Text { text: text.clone() },
-        (None, Some(path), _) => {
-            body_of(read_user_file(path, USER_FILE_BYTES_MAX).map_err(anyhow::Error::msg)?)
-        }
+        (Some(text), _, _) => match text.strip_prefix('@') {
+            None => Body::Text { text: text.clone() },
+            Some(file) => body_of(file_of(Path::new(file))?),
+        },
+        (None, Some(path), _) => body_of(file_of(path)?),
         (None, None, Some(size)) => Body::Filler { bytes: size.0 },
         (None, None, None) => Body::None,
     };
@@ -84,7 +87,10 @@ fn one(args: &RequestArgs, path: String) -> anyhow::Result<RequestSpec> {
         expect: Expect {
             status: status(args.expect_status.as_deref())?,
             body: match (&args.expect_body, &args.expect_match, args.expect_length) {
-                (Some(text), _, _) => ExpectBody::Text(text.clone()),
+                (Some(text), _, _) => match text.strip_prefix('@') {
+                    None => ExpectBody::Text(text.clone()),
+                    Some(file) => expected_body(file_of(Path::new(file))?),
+                },
                 (None, Some(pattern), _) => ExpectBody::Matches {
                     pattern: pattern.clone(),
                     match_limit_bytes: WITHIN_BYTES,
@@ -94,6 +100,19 @@ fn one(args: &RequestArgs, path: String) -> anyhow::Result<RequestSpec> {
             },
         },
     })
+}
+
+/// The bytes of a file that an argument names.
+fn file_of(path: &Path) -> anyhow::Result<Vec<u8>> {
+    read_user_file(path, USER_FILE_BYTES_MAX).map_err(bad_input)
+}
+
+/// A file's bytes as an expected body.
+fn expected_body(bytes: Vec<u8>) -> ExpectBody {
+    match String::from_utf8(bytes) {
+        Ok(text) => ExpectBody::Text(text),
+        Err(error) => ExpectBody::Base64(STANDARD.encode(error.as_bytes())),
+    }
 }
 
 /// Largest file of headers.
@@ -163,14 +182,14 @@ pub(super) fn status(text: Option<&str>) -> anyhow::Result<ExpectStatus> {
         Some(text) => {
             let number = |part: &str| {
                 let number = part.trim().parse().ok();
-                number.filter(|status| (200..600).contains(status))
+                number.filter(|status| (200..=STATUS_MAX).contains(status))
             };
             let several: Option<Vec<u16>> = text.split(',').map(number).collect();
             match several.as_deref() {
                 Some([one]) => Ok(ExpectStatus::Exactly(*one)),
                 Some(several) => Ok(ExpectStatus::Among(several.to_vec())),
                 None => bail!(
-                    "{text:?} is not a status: write numbers from 200 to 599 as in 200,304, or any"
+                    "{text:?} is not a status: write numbers from 200 to 999 as in 200,304, or any"
                 ),
             }
         }

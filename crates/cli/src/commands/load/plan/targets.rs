@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::path::Path;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use tare_experiment::script::Script;
 use tare_record::files::{FILE_BYTES_MAX, read_inside, read_user_text};
@@ -27,8 +29,9 @@ struct Line {
     url: String,
     #[serde(default)]
     body: Option<String>,
+    /// Null where Go has none, also the values of one.
     #[serde(default)]
-    header: std::collections::BTreeMap<String, Vec<String>>,
+    header: Option<std::collections::BTreeMap<String, Option<Vec<String>>>>,
 }
 
 /// Settings of all targets.
@@ -54,10 +57,14 @@ pub(super) fn read(path: &Path, args: &RequestArgs) -> anyhow::Result<Script> {
         input
             .read_to_string(&mut text)
             .context("cannot read standard input")?;
-        (text, Path::new("."))
+        (text, None)
     } else {
         let text = read_user_text(path, BYTES_MAX).map_err(anyhow::Error::msg)?;
-        (text, path.parent().unwrap_or(Path::new(".")))
+        (text, path.parent())
+    };
+    let folders = BodyFolders {
+        current: Path::new("."),
+        own: folder.filter(|folder| !folder.as_os_str().is_empty()),
     };
     if text.len() as u64 > BYTES_MAX {
         bail!("the targets have more than {BYTES_MAX} bytes: take a part of them");
@@ -67,15 +74,40 @@ pub(super) fn read(path: &Path, args: &RequestArgs) -> anyhow::Result<Script> {
         status: status(args.expect_status.as_deref())?,
         template: template(args),
     };
-    parse(&text, folder, &shared)
+    parse(&text, folders, &shared)
 }
 
-fn parse(text: &str, folder: &Path, shared: &Shared) -> anyhow::Result<Script> {
+/// Where the body files of targets are.
+#[derive(Debug, Clone, Copy)]
+struct BodyFolders<'a> {
+    /// What vegeta's relative paths are relative to.
+    current: &'a Path,
+    /// That of the targets.
+    own: Option<&'a Path>,
+}
+
+impl BodyFolders<'_> {
+    /// Reads a body file in the current folder or below, else in that of the targets.
+    fn read(self, file: &str) -> anyhow::Result<Vec<u8>> {
+        let current = read_inside(self.current, file, FILE_BYTES_MAX);
+        let own = |_| self.own.map(|own| read_inside(own, file, FILE_BYTES_MAX));
+        match current.as_ref().err().and_then(own) {
+            Some(Ok(bytes)) => Ok(bytes),
+            _ => current.map_err(|why| {
+                anyhow!(
+                    "{why}; body files are in the current folder, in that of the targets, or below: start tare in a folder above {file}"
+                )
+            }),
+        }
+    }
+}
+
+fn parse(text: &str, folders: BodyFolders<'_>, shared: &Shared) -> anyhow::Result<Script> {
     let mut found = ParsedTargets::default();
     if text.trim_start().starts_with('{') {
         json_lines(text, shared, &mut found)?;
     } else {
-        plain(text, folder, shared, &mut found)?;
+        plain(text, folders, shared, &mut found)?;
     }
     if found.requests.is_empty() {
         bail!("there are no targets: write GET http://host:port/path, one a line");
@@ -102,7 +134,11 @@ fn json_lines(text: &str, shared: &Shared, found: &mut ParsedTargets) -> anyhow:
         let headers = line
             .header
             .into_iter()
-            .flat_map(|(name, values)| values.into_iter().map(move |value| (name.clone(), value)));
+            .flatten()
+            .flat_map(|(name, values)| {
+                let values = values.into_iter().flatten();
+                values.map(move |value| (name.clone(), value))
+            });
         let body = match line.body.filter(|body| !body.is_empty()) {
             Some(base64) => Body::Base64 { base64 },
             None => Body::None,
@@ -116,7 +152,7 @@ fn json_lines(text: &str, shared: &Shared, found: &mut ParsedTargets) -> anyhow:
 
 fn plain(
     text: &str,
-    folder: &Path,
+    folders: BodyFolders<'_>,
     shared: &Shared,
     found: &mut ParsedTargets,
 ) -> anyhow::Result<()> {
@@ -139,8 +175,7 @@ fn plain(
         while let Some((at, line)) = lines.next_if(|(_, line)| !begins_another(line)) {
             let number = at + 1;
             if let Some(file) = line.strip_prefix('@') {
-                let bytes = read_inside(folder, file.trim(), FILE_BYTES_MAX);
-                let bytes = bytes.map_err(anyhow::Error::msg);
+                let bytes = folders.read(file.trim());
                 body = body_of(bytes.with_context(|| format!("line {number} of the targets"))?);
                 continue;
             }
@@ -163,6 +198,53 @@ fn begins_another(line: &str) -> bool {
     line.trim().is_empty() || (is_first && !method.is_empty())
 }
 
+/// Headers of a target that Go does not send as they stand: they follow from the body.
+const FROM_THE_BODY: [&str; 3] = ["content-length", "transfer-encoding", "trailer"];
+
+/// The header value for `user:password@` of a URL, as Go's client sends it, and the URL without it.
+fn take_login(url: &str) -> (Option<String>, String) {
+    let start = url.find("://").map_or(0, |at| at + 3);
+    let (scheme, rest) = url.split_at(start);
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let Some((login, _)) = rest[..end].rsplit_once('@') else {
+        return (None, url.to_owned());
+    };
+    let (user, password) = login.split_once(':').unwrap_or((login, ""));
+    let pair = [&percent_decoded(user)[..], b":", &percent_decoded(password)].concat();
+    let value = format!("Basic {}", STANDARD.encode(pair));
+    (Some(value), format!("{scheme}{}", &rest[login.len() + 1..]))
+}
+
+fn percent_decoded(text: &str) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&byte, behind)) = rest.split_first() {
+        rest = behind;
+        let digits = behind.get(..2).filter(|_| byte == b'%');
+        let digits = digits.and_then(|two| std::str::from_utf8(two).ok());
+        match digits.and_then(|two| u8::from_str_radix(two, 16).ok()) {
+            Some(decoded) => {
+                out.push(decoded);
+                rest = &behind[2..];
+            }
+            None => out.push(byte),
+        }
+    }
+    out
+}
+
+/// A path in which spaces and letters beyond ASCII are percent-encoded, as Go's client sends it.
+fn encoded(path: &str) -> String {
+    let mut out = String::with_capacity(path.len());
+    for byte in path.bytes() {
+        match byte {
+            b'!'..=b'~' => out.push(char::from(byte)),
+            _ => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    out
+}
+
 impl ParsedTargets {
     fn add(
         &mut self,
@@ -172,7 +254,18 @@ impl ParsedTargets {
         body: Body,
         shared: &Shared,
     ) -> anyhow::Result<()> {
-        let (base, path) = LoadUrl::split(url)?;
+        let (login, url) = take_login(url);
+        let (base, path) = LoadUrl::split(&url)?;
+        let path = encoded(&path);
+        headers.retain(|(name, _)| {
+            !FROM_THE_BODY
+                .iter()
+                .any(|one| name.eq_ignore_ascii_case(one))
+        });
+        let is_login = |(name, _): &(String, String)| name.eq_ignore_ascii_case("authorization");
+        if let Some(login) = login.filter(|_| !headers.iter().any(is_login)) {
+            headers.push(("Authorization".to_owned(), login));
+        }
         match &self.base {
             None => self.base = Some(base),
             Some(first) if *first == base => {}
@@ -225,13 +318,24 @@ mod tests {
         script_in(text, Path::new("/nowhere"))
     }
 
-    fn script_in(text: &str, folder: &Path) -> anyhow::Result<Script> {
+    fn script_in(text: &str, own: &Path) -> anyhow::Result<Script> {
+        let current = Path::new("/nowhere");
+        script_of(
+            text,
+            BodyFolders {
+                current,
+                own: Some(own),
+            },
+        )
+    }
+
+    fn script_of(text: &str, folders: BodyFolders<'_>) -> anyhow::Result<Script> {
         let shared = Shared {
             headers: vec![("X-All".into(), "1".into())],
             status: ExpectStatus::Success,
             template: TemplateMode::None,
         };
-        parse(text, folder, &shared)
+        parse(text, folders, &shared)
     }
 
     #[test]
@@ -274,8 +378,66 @@ mod tests {
         assert!(said("  ").contains("no targets"));
         assert!(said("GET http://h:1/\n@missing").contains("missing"));
     }
+
     #[test]
-    fn a_body_is_a_file_of_the_folder_of_the_targets() {
+    fn what_go_ignores_or_encodes_in_a_target_is_no_error() {
+        let text =
+            "POST http://me:p%40ss@h:1/a b/ü?q=ü\nContent-Length: 3\ntransfer-encoding: chunked\n";
+        let one = script(text).unwrap();
+        assert_eq!(one.url.as_deref(), Some("http://h:1"));
+        assert_eq!(one.requests[0].path, "/a%20b/%C3%BC?q=%C3%BC");
+        let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let login = header("Authorization", "Basic bWU6cEBzcw==");
+        assert_eq!(one.requests[0].headers, [login, header("X-All", "1")]);
+        let own = "GET http://me@h:1/\nauthorization: Bearer x\n";
+        let own = script(own).unwrap();
+        assert_eq!(
+            own.requests[0].headers[0],
+            header("authorization", "Bearer x")
+        );
+        assert_eq!(own.requests[0].headers.len(), 2);
+        for line in [
+            r#"{"method":"GET","url":"http://h:1/x","body":null,"header":null}"#,
+            r#"{"method":"GET","url":"http://h:1/x","header":{"A":null}}"#,
+        ] {
+            let headers = &script(line).unwrap().requests[0].headers;
+            assert_eq!(headers, &[header("X-All", "1")], "{line}");
+        }
+        let cut = format!("{:#}", script("GET http://user:pa/ss@h:1/").unwrap_err());
+        assert!(!cut.contains("pa") || cut.contains("percent"), "{cut}");
+        assert!(cut.contains("%2F") && !cut.contains("user:pa"), "{cut}");
+    }
+
+    #[test]
+    fn a_body_is_a_file_of_the_current_folder_or_of_that_of_the_targets() {
+        let place = tempfile::tempdir().unwrap();
+        let (current, own) = (place.path().join("current"), place.path().join("own"));
+        for folder in [current.join("vegeta"), own.clone()] {
+            std::fs::create_dir_all(&folder).unwrap();
+        }
+        std::fs::write(current.join("vegeta/a.json"), "of the current one").unwrap();
+        std::fs::write(current.join("b.json"), "of the current one").unwrap();
+        std::fs::write(own.join("b.json"), "of the other").unwrap();
+        std::fs::write(own.join("c.json"), "of the other").unwrap();
+        let folders = BodyFolders {
+            current: &current,
+            own: Some(&own),
+        };
+        let absolute = current.join("b.json").display().to_string();
+        for (file, expected) in [
+            ("./vegeta/a.json", "of the current one"),
+            ("b.json", "of the current one"),
+            ("c.json", "of the other"),
+            (&absolute, "of the current one"),
+        ] {
+            let read = script_of(&format!("POST http://h:1/\n@{file}\n"), folders).unwrap();
+            let text = expected.to_owned();
+            assert_eq!(read.requests[0].body, Body::Text { text }, "{file}");
+        }
+    }
+
+    #[test]
+    fn a_body_is_no_file_of_any_other_folder() {
         let place = tempfile::tempdir().unwrap();
         let own = place.path().join("own");
         std::fs::create_dir(&own).unwrap();
@@ -287,7 +449,7 @@ mod tests {
         for foreign in ["../secret", "/etc/passwd", "/dev/zero"] {
             let said = format!("{:#}", with(foreign).unwrap_err());
             assert!(said.starts_with("line 2 of the targets"), "{said}");
-            assert!(said.contains("of its own folder only"), "{said}");
+            assert!(said.contains("start tare in a folder above"), "{said}");
         }
     }
 }
