@@ -6,6 +6,7 @@
 
 mod blocks;
 mod calls;
+mod closed;
 mod frames;
 mod protocol_error;
 mod receive;
@@ -28,6 +29,7 @@ use crate::options::Limits;
 use crate::protocol::{Next, Protocol, Serve};
 use crate::service::Service;
 use crate::timers;
+use closed::{ClosedStream, ClosedStreams};
 use frames::Frames;
 use protocol_error::{FloodGuard, ProtocolError};
 use request::HeaderBlockReader;
@@ -48,6 +50,7 @@ pub(crate) struct Http2 {
     frames: Frames,
     header_blocks: HeaderBlockReader,
     streams: Streams,
+    closed: ClosedStreams,
     /// Streams with something to send: slot and id.
     ready: VecDeque<(usize, u32)>,
     /// Those of them that wait for the connection's window.
@@ -109,6 +112,7 @@ impl Http2 {
             frames: Frames::default(),
             header_blocks: HeaderBlockReader::new(limits),
             streams: Streams::default(),
+            closed: ClosedStreams::default(),
             ready: VecDeque::new(),
             starved: VecDeque::new(),
             delays: BinaryHeap::new(),
@@ -191,6 +195,9 @@ impl Http2 {
     /// Ends an exchange and frees its slot.
     fn close_stream(&mut self, slot: usize) {
         let stream = self.streams.at(slot);
+        if stream.client == streams::ClientSide::Open {
+            self.closed.closes(stream.id, ClosedStream::Early);
+        }
         self.stored_bytes -= stream.inbox.len() as u64;
         if stream.call.is_watch() {
             self.watches -= 1;

@@ -4,10 +4,12 @@ use std::cmp::Reverse;
 
 use tare_http2_frames::ErrorCode;
 use tare_http2_frames::frame::{
-    self, ACK, END_HEADERS, END_STREAM, FrameHeader, Kind, PayloadTooShort, SETTINGS_ENABLE_PUSH,
-    SETTINGS_INITIAL_WINDOW_SIZE, SETTINGS_MAX_FRAME_SIZE, WINDOW_BYTES_MAX, number,
+    self, ACK, END_HEADERS, END_STREAM, FrameHeader, Kind, PADDED, PRIORITY, PayloadTooShort,
+    SETTINGS_ENABLE_PUSH, SETTINGS_INITIAL_WINDOW_SIZE, SETTINGS_MAX_FRAME_SIZE, WINDOW_BYTES_MAX,
+    number,
 };
 
+use super::closed::ClosedStream;
 use super::protocol_error::ProtocolError;
 use super::request::{HeaderBlock, RequestKind};
 use super::streams::{ClientSide, Head, Stage};
@@ -42,8 +44,16 @@ impl Http2 {
                     PayloadTooShort::Padding => ProtocolError::PROTOCOL,
                     PayloadTooShort::Priority => ProtocolError::SIZE,
                 })?;
+                let is_own = head.has(PRIORITY) && is_own_parent(head, payload);
+                if is_own && !head.has(END_HEADERS) {
+                    return Err(ProtocolError::PROTOCOL);
+                }
                 if head.has(END_HEADERS) {
                     let header_block = self.header_blocks.read(block)?;
+                    if is_own {
+                        self.last_stream = self.last_stream.max(head.stream);
+                        return Err(ProtocolError::MALFORMED);
+                    }
                     return self.header_block(head, header_block, arrived_ns, service, out);
                 }
                 self.block = Some(PartialBlock {
@@ -70,10 +80,14 @@ impl Http2 {
                 }
                 if let Some(slot) = self.streams.find(head.stream) {
                     service.counters.cancelled.add(1);
+                    self.streams.at(slot).client = ClientSide::Ended;
                     self.close_stream(slot);
+                    self.closed.closes(head.stream, ClosedStream::Reset);
                 }
                 Ok(())
             }
+            // A stream error, but not every stream with a priority is open.
+            Kind::Priority if is_own_parent(head, payload) => Err(ProtocolError::PROTOCOL),
             // GOAWAY concerns pushed streams, which the origin does not open.
             Kind::GoAway | Kind::Priority | Kind::Unknown | Kind::PushPromise => Ok(()),
         }
@@ -121,7 +135,7 @@ impl Http2 {
         if head.stream <= self.last_stream {
             // Trailers, or a stream that ended meanwhile.
             let Some(slot) = self.streams.find(head.stream) else {
-                return Ok(());
+                return self.on_closed_stream(head.stream);
             };
             if self.streams.at(slot).client == ClientSide::Ended {
                 return Err(ProtocolError::CLOSED);
@@ -132,7 +146,9 @@ impl Http2 {
             return self.client_ended(slot, arrived_ns, service, out);
         }
         self.last_stream = head.stream;
+        self.closed.opens(head.stream);
         if let Ending::After(_) = self.ending {
+            self.closed.closes(head.stream, ClosedStream::Early);
             return Ok(());
         }
         let HeaderBlock::Request(request) = header_block else {
@@ -187,12 +203,7 @@ impl Http2 {
             self.uncredited_bytes = 0;
         }
         let Some(slot) = self.streams.find(head.stream) else {
-            let known = head.stream <= self.last_stream;
-            return if known {
-                Ok(())
-            } else {
-                Err(ProtocolError::PROTOCOL)
-            };
+            return self.on_closed_stream(head.stream);
         };
         let stream = self.streams.at(slot);
         if stream.client == ClientSide::Ended {
@@ -341,9 +352,26 @@ impl Http2 {
         service.counters.malformed.add(1);
         frame::write_reset(out, stream, code);
         if let Some(slot) = self.streams.find(stream) {
+            self.streams.at(slot).client = ClientSide::Ended;
             self.close_stream(slot);
         }
+        self.closed.closes(stream, ClosedStream::Early);
         self.flood_guard.costly()
+    }
+
+    /// HEADERS or DATA on a stream that is not open.
+    #[cold]
+    fn on_closed_stream(&self, stream: u32) -> Result<(), ProtocolError> {
+        if stream > self.last_stream {
+            return Err(ProtocolError::PROTOCOL);
+        }
+        match self.closed.find(stream) {
+            // Sent before the client knew.
+            ClosedStream::Early => Ok(()),
+            ClosedStream::Reset => Err(ProtocolError::Stream(ErrorCode::STREAM_CLOSED)),
+            ClosedStream::Ended => Err(ProtocolError::CLOSED),
+            ClosedStream::Skipped => Err(ProtocolError::PROTOCOL),
+        }
     }
 
     fn settings(&mut self, payload: &[u8], out: &mut Vec<u8>) -> Result<(), ProtocolError> {
@@ -419,4 +447,11 @@ impl Http2 {
         }
         Ok(())
     }
+}
+
+/// Whether a stream depends on itself, by its PRIORITY frame or the priority in its HEADERS frame (RFC 7540 §5.3.1).
+fn is_own_parent(head: FrameHeader, payload: &[u8]) -> bool {
+    let padding = usize::from(head.kind == Kind::Headers && head.has(PADDED));
+    let parent = payload.get(padding..padding + 4).map(number);
+    parent.is_some_and(|parent| parent & 0x7fff_ffff == head.stream)
 }

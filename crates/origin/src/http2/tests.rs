@@ -38,6 +38,57 @@ fn an_echo_comes_back_with_padding_taken_off_and_trailers_ignored() {
 }
 
 #[test]
+fn frames_on_a_closed_stream_are_errors_unless_they_may_have_been_under_way() {
+    let data = |stream| frame_of(Kind::Data, END_STREAM, stream, b"x");
+    let reset = |stream| frame_of(Kind::RstStream, 0, stream, &[0, 0, 0, 8]);
+    let after = |begin: &[Vec<u8>], late: Vec<u8>| {
+        let mut rig = Rig::new(&[]);
+        rig.send(&greeting());
+        rig.send(&begin.concat());
+        rig.send(&late);
+        let answer = rig.answers.get(&1).and_then(|answer| answer.reset);
+        (answer, rig.goaway().map(|(_, code)| code))
+    };
+    let closed = Some(ErrorCode::STREAM_CLOSED);
+    let ended = [request(1, "/")];
+    assert_eq!(after(&ended, data(1)), (None, closed));
+    assert_eq!(after(&ended, request(1, "/")), (None, closed));
+    assert_eq!(after(&ended, reset(1)), (None, None));
+    let cut = [
+        headers(1, &[(":method", "POST"), (":path", "/x")], 0),
+        reset(1),
+    ];
+    assert_eq!(after(&cut, data(1)), (closed, None));
+    assert_eq!(after(&cut, request(1, "/")), (closed, None));
+    let wrong = [headers(1, &[(":path", "/x")], 0)];
+    let malformed = Some(ErrorCode::PROTOCOL_ERROR);
+    assert_eq!(after(&wrong, data(1)), (malformed, None), "under way");
+    assert_eq!(after(&[request(5, "/")], request(3, "/")).1, malformed);
+    assert_eq!(after(&[request(5, "/")], data(3)).1, malformed);
+}
+
+#[test]
+fn a_stream_that_depends_on_itself_is_an_error() {
+    let itself = [0, 0, 0, 1, 0];
+    let mut rig = Rig::new(&[]);
+    rig.send(&greeting());
+    rig.send(&frame_of(Kind::Priority, 0, 1, &[0, 0, 0, 3, 0]));
+    assert_eq!(rig.goaway(), None);
+    rig.send(&frame_of(Kind::Priority, 0, 1, &itself));
+    let code = rig.goaway().map(|(_, code)| code);
+    assert_eq!(code, Some(ErrorCode::PROTOCOL_ERROR));
+    let mut rig = Rig::new(&[]);
+    rig.send(&greeting());
+    let whole = request(1, "/");
+    let block = [&itself[..], &whole[frame::FRAME_HEADER_BYTES..]].concat();
+    let flags = END_STREAM | frame::END_HEADERS | frame::PRIORITY;
+    rig.send(&frame_of(Kind::Headers, flags, 1, &block));
+    assert_eq!(rig.answer(1).reset, Some(ErrorCode::PROTOCOL_ERROR));
+    rig.send(&request(3, "/?size=1"));
+    assert_eq!(rig.answer(3).body.len(), 1, "the connection goes on");
+}
+
+#[test]
 fn answers_go_no_further_than_the_windows_and_on_when_they_open() {
     let mut rig = Rig::new(&[]);
     let mut out = frame::PREFACE.to_vec();
