@@ -102,6 +102,8 @@ pub(crate) struct Control {
     /// Number of the signal that ended it; 0: none.
     signal: AtomicI32,
     abort: AtomicBool,
+    /// Whether a connection of any worker was open at some time.
+    reached: AtomicBool,
     wakers: Mutex<Vec<Waker>>,
     /// Loads that end with this one.
     children: Mutex<Vec<Weak<Control>>>,
@@ -149,6 +151,19 @@ impl Control {
             0 => NEVER,
             at_ns => at_ns,
         }
+    }
+
+    /// A connection is open.
+    pub fn set_reached(&self) {
+        // Read first: a load of connections comes here for each of them, from all workers.
+        if !self.is_reached() {
+            self.reached.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether one was at some time, of any worker.
+    pub fn is_reached(&self) -> bool {
+        self.reached.load(Ordering::Relaxed)
     }
 
     /// Whether to stop immediately.

@@ -7,12 +7,13 @@
 
 mod rig;
 
-use std::io::Write;
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rig::{Conn, MS, OK, Server, count, measure, plan};
-use tare_record::agent::ErrorSource;
+use tare_record::agent::{ErrorSource, LoadEnd};
 use tare_record::load::{ClientSpec, ExpectBody, LoadPlan, Pacing, Stop};
 
 /// Twenty exchanges one after the other over one connection.
@@ -325,4 +326,29 @@ fn what_is_unanswered_when_the_drain_ends_is_unfinished_at_its_age() {
         (latency.count(), latency.unfinished()),
         (result.intended, result.intended)
     );
+}
+
+#[test]
+fn a_load_whose_server_comes_up_late_and_ends_its_answers_with_the_connection_is_not_cut_short() {
+    // A port on which nothing listens yet: attempts are refused while the connections are opened.
+    let late = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = late.local_addr().unwrap();
+    drop(late);
+    let mut plan = plan(address);
+    plan.load.pacing = Pacing::Max;
+    plan.load.client = ClientSpec::new("http1", 4);
+    plan.load.stop = Stop::Count { exchanges: 100 };
+    std::thread::spawn(move || {
+        // A load that began later would be served from the start: the test would not fail for it.
+        std::thread::sleep(Duration::from_millis(50));
+        let listener = TcpListener::bind(address).unwrap();
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = stream.write_all(b"HTTP/1.0 200 OK\r\n\r\nhi");
+        }
+    });
+    let result = measure(&plan).result;
+    assert_eq!(result.ended, LoadEnd::Completed, "{:?}", result.abort_reason);
+    assert_eq!((result.intended, result.ok), (100, 100));
 }

@@ -19,6 +19,7 @@ use crate::client::WaitCause;
 use crate::engine::{ArrivalKind, FailedAttempts, WorkerCounts};
 use crate::protocols::http1::ResponseMismatch;
 use crate::tally::{Quantity, Series};
+use crate::worker::WorkerEnd;
 
 /// Builds the result; `window` is the schedule as planned.
 ///
@@ -36,8 +37,7 @@ pub(crate) fn assemble(
     let ends = || gathered.ends.iter();
     ends().for_each(|end| counts.add(&end.counts));
     let window_end_ns = ends().map(|end| end.window_end_ns).max().unwrap_or(0);
-    let interrupted = ends().any(|end| end.interrupted);
-    let abort_reason = ends().find_map(|end| end.abort_reason.clone());
+    let (ended, abort_reason) = load_end(&gathered.ends);
     let log = |log| {
         let started = Duration::from_nanos(start.unix_ns);
         gathered
@@ -49,11 +49,7 @@ pub(crate) fn assemble(
     let mut result = LoadResult {
         version: FORMAT_VERSION,
         role: plan.role.clone(),
-        ended: match (&abort_reason, interrupted) {
-            (Some(_), _) => LoadEnd::Aborted,
-            (None, true) => LoadEnd::Interrupted,
-            (None, false) => LoadEnd::Completed,
-        },
+        ended,
         abort_reason,
         clock: None,
         window_start_unix_us: (start.unix_ns + (window_start_ns - start.monotonic_ns)) / 1000,
@@ -128,6 +124,24 @@ fn redirects(result: &LoadResult, gathered: &AggregatedLoad) -> Option<Redirects
             .iter()
             .find_map(|end| end.redirected_to.clone()),
     })
+}
+
+/// How a load ended, and why if it was aborted. It is complete only if every worker came to the end of its schedule.
+fn load_end(ends: &[WorkerEnd]) -> (LoadEnd, Option<String>) {
+    let problem = ends.iter().find_map(|end| end.abort_reason.clone());
+    let failure = ends.iter().find_map(|end| end.permanent_failure.as_ref());
+    let failure = failure.map(|why| format!("connections failed again and again: {why}"));
+    if let Some(why) = problem.or(failure) {
+        return (LoadEnd::Aborted, Some(why));
+    }
+    if ends.iter().any(|end| end.interrupted) {
+        return (LoadEnd::Interrupted, None);
+    }
+    if ends.iter().all(|end| end.is_complete) {
+        return (LoadEnd::Completed, None);
+    }
+    let why = "a worker ended before the load did; this is an error of tare, please report it";
+    (LoadEnd::Aborted, Some(why.to_owned()))
 }
 
 /// Records of the window; `None` for a client without records.
@@ -325,4 +339,68 @@ fn peak_rss_bytes() -> Option<u64> {
         .find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kilobytes * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use tare_record::agent::SchedPolicy;
+
+    use super::*;
+    use crate::worker::Usage;
+
+    fn unended() -> WorkerEnd {
+        WorkerEnd {
+            worker: 0,
+            counts: WorkerCounts::default(),
+            usage: Usage::default(),
+            sched_policy: SchedPolicy::Fifo,
+            window_end_ns: 0,
+            requests_lost: 0,
+            protocol_counts: Vec::new(),
+            acknowledged: Vec::new(),
+            tls: Vec::new(),
+            client_certificates: 0,
+            clock_steps: 0,
+            interrupted: false,
+            is_complete: false,
+            permanent_failure: None,
+            abort_reason: None,
+            failure: None,
+        }
+    }
+
+    fn end() -> WorkerEnd {
+        WorkerEnd {
+            is_complete: true,
+            ..unended()
+        }
+    }
+
+    #[test]
+    fn a_load_is_complete_only_if_every_worker_came_to_the_end_of_its_schedule() {
+        assert_eq!(load_end(&[end(), end()]), (LoadEnd::Completed, None));
+        let (ended, why) = load_end(&[end(), unended()]);
+        assert_eq!(ended, LoadEnd::Aborted);
+        assert!(why.unwrap().contains("ended before the load did"));
+        let interrupted = WorkerEnd {
+            interrupted: true,
+            ..end()
+        };
+        assert_eq!(load_end(&[end(), interrupted]).0, LoadEnd::Interrupted);
+    }
+
+    #[test]
+    fn a_permanent_failure_of_one_worker_is_in_the_result_whatever_the_others_did() {
+        let mut counts = WorkerCounts::default();
+        counts.all.ok = 100;
+        let successful = WorkerEnd { counts, ..end() };
+        let failed = WorkerEnd {
+            permanent_failure: Some("connection refused".into()),
+            interrupted: true,
+            ..unended()
+        };
+        let (ended, why) = load_end(&[successful, failed]);
+        assert_eq!(ended, LoadEnd::Aborted);
+        assert!(why.unwrap().contains("connection refused"));
+    }
 }

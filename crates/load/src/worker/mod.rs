@@ -1,6 +1,7 @@
 //! A worker thread: an epoll loop around an engine, with sockets, a sleeper and reports to the aggregator.
 
 mod meter;
+mod permanent;
 mod phases;
 mod reporting;
 mod sleep;
@@ -13,7 +14,10 @@ use std::sync::mpsc::{Receiver, Sender};
 
 use mio::{Poll, Token, Waker};
 
+#[cfg(test)]
+pub use meter::Usage;
 use meter::UsageMeter;
+use permanent::PermanentErrors;
 pub use reporting::{ConnectionsOpened, Tick, WorkerEnd, WorkerMessage};
 use sleep::{EVENTS_MAX, Sleeper, WakeTimes};
 pub use sleep::{SchedulingPolicy, SpinRule};
@@ -46,9 +50,6 @@ const END: u32 = (libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR) as u32;
 
 /// Opening is given up after this time if no connection is open and attempts have failed.
 const NO_CONNECTION_TIMEOUT_NS: u64 = 1_000_000_000;
-
-/// Permanent connection errors that end a load without a single correct response.
-const PERMANENT_ERRORS_MAX: u32 = 5;
 
 /// Configuration of a worker.
 pub struct WorkerPlan {
@@ -92,11 +93,12 @@ pub struct Worker<C> {
     start_ns: u64,
     tables_out: usize,
     problem: Option<Closed>,
-    /// Connections that ended with an error that every one must meet.
-    permanent_errors: u32,
+    permanent_errors: PermanentErrors,
     permanent_failure: Option<Closed>,
     /// Why the load was aborted.
     abort_reason: Option<String>,
+    /// Whether its schedule came to its end.
+    is_complete: bool,
 }
 
 /// What receiving needs, apart from the engine so that both can be borrowed.
@@ -155,9 +157,10 @@ impl<C: Client> Worker<C> {
             start_ns: NEVER,
             tables_out: 0,
             problem: None,
-            permanent_errors: 0,
+            permanent_errors: PermanentErrors::default(),
             permanent_failure: None,
             abort_reason: None,
+            is_complete: false,
             plan,
             poll,
         })
@@ -276,7 +279,11 @@ impl<C: Client> Worker<C> {
         if socket.connecting {
             // A handshake takes as long as dozens of responses: what is due goes first.
             self.engine.advance(monotonic_ns(), &mut self.io.sockets);
-            match self.io.sockets.finish_connect(key) {
+            let connected = self.io.sockets.finish_connect(key);
+            if let Some(Ok(())) = connected {
+                self.plan.control.set_reached();
+            }
+            match connected {
                 None => return,
                 Some(Err(why)) => return self.ended(key, why),
                 Some(Ok(())) if self.io.sockets.tls.is_some() => {

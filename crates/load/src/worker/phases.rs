@@ -1,6 +1,7 @@
 //! Phases of a worker: opening connections, running, draining.
 
-use super::{ConnectionsOpened, PERMANENT_ERRORS_MAX, Phase, Worker, WorkerMessage};
+use super::permanent::Reach;
+use super::{ConnectionsOpened, Phase, Worker, WorkerMessage};
 use crate::arrivals::NEVER;
 use crate::client::{Client, Closed};
 
@@ -64,6 +65,7 @@ impl<C: Client> Worker<C> {
                 }
                 self.read_if_due(now_ns);
                 if self.engine.recorder().arrivals().is_over(now_ns) {
+                    self.is_complete = true;
                     let end_ns = self.engine.recorder().arrivals().window_end_ns();
                     let from_ns = if end_ns == NEVER {
                         now_ns
@@ -118,21 +120,19 @@ impl<C: Client> Worker<C> {
         (self.io.sockets.bytes_sent, self.io.bytes_received)
     }
 
-    /// Ends the load on a permanent error, such as a client certificate rejected after the handshake.
+    /// Ends the load on a permanent error, such as a client certificate rejected after the handshake. The other workers stop, too:
+    /// without this one the load is another one than planned.
     pub(super) fn abort_if_permanent(&mut self, why: Closed) {
-        let is_final = match why {
-            Closed::Tls(fault) => fault.is_final(),
-            Closed::Refused | Closed::Unreachable => {
-                self.engine.recorder().counts().connections.opened == 0
-            }
-            _ => false,
+        let is_running = self.phase == Phase::Running;
+        let reach = match (is_running, self.plan.control.is_reached()) {
+            (false, _) => Reach::NotBegun,
+            (true, false) => Reach::NotReached,
+            (true, true) => Reach::Reached,
         };
-        self.permanent_errors += u32::from(is_final);
-        if self.permanent_errors >= PERMANENT_ERRORS_MAX
-            && self.phase == Phase::Running
-            && self.engine.recorder().counts().all.ok == 0
-        {
+        let is_permanent = self.permanent_errors.add(why, reach);
+        if is_permanent && is_running && self.engine.recorder().counts().exchanges().ok == 0 {
             self.permanent_failure = Some(why);
+            self.plan.control.end();
             self.phase = Phase::Over;
         }
     }
@@ -140,6 +140,6 @@ impl<C: Client> Worker<C> {
     /// Whether TLS failed permanently so often that it is not a server that is still starting.
     fn is_refused_by_tls(&self) -> bool {
         let is_final = matches!(self.problem, Some(Closed::Tls(fault)) if fault.is_final());
-        is_final && self.permanent_errors >= PERMANENT_ERRORS_MAX
+        is_final && self.permanent_errors.is_refused_by_tls()
     }
 }

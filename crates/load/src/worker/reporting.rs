@@ -89,6 +89,8 @@ pub struct WorkerEnd {
     pub clock_steps: u64,
     /// Whether the window was ended early, by `StopHandle::end`.
     pub interrupted: bool,
+    /// Whether its schedule came to its end, by the plan or by `StopHandle::end`.
+    pub is_complete: bool,
     /// The error that made every exchange fail, if there was one.
     pub permanent_failure: Option<String>,
     /// Why the load was aborted, if it was.
@@ -202,6 +204,7 @@ impl<C: Client> Worker<C> {
             client_certificates: self.io.sockets.certificates_shown(),
             clock_steps: self.io.offset.steps(),
             interrupted: !started || self.plan.control.end_ns() <= fixed_ns.min(NEVER - 1),
+            is_complete: self.is_complete,
             counts,
             permanent_failure: self.permanent_failure.map(|why| why.to_string()),
             abort_reason: self.abort_reason.take(),
