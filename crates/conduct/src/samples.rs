@@ -7,13 +7,14 @@ use tare_record::agent::Sample;
 /// A column: its name, and its value in a sample. Times are in ns, counts are per sample.
 type Column = (&'static str, fn(&Sample) -> Option<u64>);
 
-static COLUMNS: [Column; 12] = [
+static COLUMNS: [Column; 13] = [
     ("offset_ns", |s| Some(s.offset_ns)),
     ("length_ns", |s| Some(s.length_ns)),
     ("intended", |s| Some(s.intended)),
     ("released", |s| Some(s.released)),
     ("ok", |s| Some(s.ok)),
     ("errors", |s| Some(s.errors)),
+    ("never_sent", |s| Some(s.never_sent)),
     ("latency_p50_ns", |s| s.latency_p50_ns),
     ("latency_p99_ns", |s| s.latency_p99_ns),
     ("latency_max_ns", |s| s.latency_max_ns),
@@ -83,7 +84,7 @@ mod tests {
         let fields = serde_json::to_value(sample).unwrap();
         let names: Vec<&String> = fields.as_object().unwrap().keys().collect();
         assert_eq!(lines[0].split(',').skip(1).collect::<Vec<_>>(), names);
-        assert_eq!(lines[1], "load,1500000000,0,0,0,0,0,7,,,,0,3");
+        assert_eq!(lines[1], "load,1500000000,0,0,0,0,0,0,7,,,,0,3");
         assert_eq!(lines.len(), 2);
     }
 

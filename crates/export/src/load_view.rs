@@ -64,6 +64,7 @@ pub fn view(report: &LoadReport, path: &Path) -> View {
                 ok: result.ok,
                 errors: result.errors,
                 unfinished: result.unfinished,
+                never_sent: result.never_sent(),
                 failed: failed(report),
                 trials_saturated: 0,
                 repeated_share: None,
@@ -164,10 +165,7 @@ fn failures(report: &LoadReport) -> Vec<OutcomeCount> {
 }
 
 fn failed(report: &LoadReport) -> FailedShare {
-    let result = &report.result;
-    let failed = result.errors + result.unfinished + result.overflow;
-    let all = result.ok + failed;
-    let share = (all > 0).then(|| failed as f64 / all as f64);
+    let share = report.result.error_rate();
     FailedShare {
         share,
         text: share.map_or_else(|| quantity::MISSING.to_owned(), quantity::percent),

@@ -94,6 +94,7 @@ pub fn all(view: &View, counters: &[CounterFigure]) -> Metrics {
             ("ok", cell.ok),
             ("error", cell.errors),
             ("unfinished", cell.unfinished),
+            ("never-sent", cell.never_sent),
         ] {
             let labels = of_cell(run, level, cell, &[("outcome", outcome)]);
             to.set(&metrics::RUN_EXCHANGES, &labels, count as f64);

@@ -168,6 +168,8 @@ impl ErrorClass {
     pub const HEAD_TOO_LARGE: ErrorClass = ErrorClass::of("head-too-large", ErrorSource::Client);
     /// Not complete when the drain ended.
     pub const UNFINISHED: ErrorClass = ErrorClass::of("unfinished", ErrorSource::Target);
+    /// Never sent: its start found the queue of waiting ones full, or its turn did not come before the load was aborted.
+    pub const NEVER_SENT: ErrorClass = ErrorClass::of("never-sent", ErrorSource::Target);
     /// All errors beyond the maximum number of classes.
     pub const OTHER: ErrorClass = ErrorClass::of("other", ErrorSource::Target);
 

@@ -265,7 +265,9 @@ fn a_real_stall_is_waited_for_by_all_that_were_due_and_slow_in_service_once_per_
     let outcome = measure(&plan);
     assert_eq!(outcome.result.ok, BEFORE + 3 * RATE);
     let slow = |tag: &str| -> u64 {
-        outcome.totals[tag]
+        outcome
+            .total(tag)
+            .unwrap()
             .buckets()
             .filter(|&(low, ..)| low > SLOW_MS * MS)
             .map(|(.., n)| n)
@@ -321,7 +323,7 @@ fn what_is_unanswered_when_the_drain_ends_is_unfinished_at_its_age() {
     assert!(result.intended >= 50, "{}", result.intended);
     assert_eq!(result.unfinished, result.intended);
     assert_eq!(result.sent, 2, "one per connection, the others waited");
-    let latency = &outcome.totals["client.root.latency.unfinished"];
+    let latency = outcome.total("client.root.latency.unfinished").unwrap();
     assert_eq!(
         (latency.count(), latency.unfinished()),
         (result.intended, result.intended)

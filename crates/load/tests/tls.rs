@@ -276,8 +276,8 @@ fn the_first_byte_comes_before_the_last_where_an_answer_comes_in_parts() {
     plan.load.stop = Stop::Count { exchanges: 6 };
     let outcome = measure(&plan);
     let (first, service) = (
-        &outcome.totals["client.root.first-byte"],
-        &outcome.totals["client.root.service"],
+        outcome.total("client.root.first-byte").unwrap(),
+        outcome.total("client.root.service").unwrap(),
     );
     assert_eq!((first.count(), service.count()), (6, 6));
     assert!(service.min_ns() >= Some(pause_ns));

@@ -56,6 +56,9 @@ pub struct Sample {
     pub ok: u64,
     /// Failed exchanges.
     pub errors: u64,
+    /// Exchanges that the schedule intended and that were never sent.
+    #[serde(default)]
+    pub never_sent: u64,
     /// Median `latency` of the exchanges that ended in the sample.
     pub latency_p50_ns: Option<u64>,
     /// 99th percentile of `latency`.
@@ -90,7 +93,8 @@ pub struct RecordSample {
     pub end_to_end_max_ns: Option<u64>,
 }
 
-/// Result of one agent. Counts are of exchanges intended in the window, unless a field says otherwise.
+/// Result of one agent. Counts are of exchanges intended in the window, unless a field says otherwise. Of these each is in one of
+/// `ok`, `errors`, `unfinished` and `never_sent`: `intended` is their sum.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadResult {
     /// [`crate::FORMAT_VERSION`] of the agent.
@@ -111,7 +115,8 @@ pub struct LoadResult {
     pub window_ns: u64,
     /// Offered rate; `None` where there is none: closed loops, maximum rate, sessions (whose rate is not one of requests).
     pub offered_per_s: Option<f64>,
-    /// Exchanges intended in the window.
+    /// Exchanges intended in the window: those that the schedule has in the time that ran; in a closed loop those begun. Of sessions:
+    /// the requests that were made, and one for each session that never began.
     pub intended: u64,
     /// Of these, released before the drain ended.
     pub released: u64,
@@ -123,6 +128,10 @@ pub struct LoadResult {
     pub errors: u64,
     /// Of these, unfinished: not answered when the drain ended.
     pub unfinished: u64,
+    /// Of these, never sent: the queue of waiting starts was full, or the load was aborted before their turn. They are failures, with
+    /// their timeout, or their age when the load ended, as a lower bound of their latency.
+    #[serde(default)]
+    pub never_sent: u64,
     /// Responses that arrived in the window, whenever their exchange was intended.
     #[serde(default)]
     pub completed_in_window: CompletedCounts,
@@ -132,7 +141,7 @@ pub struct LoadResult {
     /// Responses that sent the client elsewhere, which are not followed; `None` without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirects: Option<Redirects>,
-    /// Starts dropped because the queue of waiting starts was full: the offered rate was not reached.
+    /// Of those never sent, the starts dropped because the queue of waiting starts was full: the offered rate was not reached.
     pub overflow: u64,
     /// Sessions, for a load of sessions; the counts above are then of the requests within them.
     #[serde(default)]
@@ -195,6 +204,31 @@ fn is_zero(count: &u64) -> bool {
 }
 
 impl LoadResult {
+    /// Exchanges that were never sent. Earlier versions wrote only those that found the queue full.
+    #[must_use]
+    pub fn never_sent(&self) -> u64 {
+        self.never_sent.max(self.overflow)
+    }
+
+    /// Exchanges that did not succeed: failed, unfinished or never sent.
+    #[must_use]
+    pub fn failed(&self) -> u64 {
+        self.errors + self.unfinished + self.never_sent()
+    }
+
+    /// All exchanges, however they ended.
+    #[must_use]
+    pub fn exchanges(&self) -> u64 {
+        self.ok + self.failed()
+    }
+
+    /// Share of the exchanges that did not succeed; `None` without any.
+    #[must_use]
+    pub fn error_rate(&self) -> Option<f64> {
+        let all = self.exchanges();
+        (all > 0).then(|| self.failed() as f64 / all as f64)
+    }
+
     /// The result without its histograms.
     #[must_use]
     pub fn without_logs(self) -> Self {
@@ -235,6 +269,9 @@ pub struct SessionCounts {
     pub unfinished: u64,
     /// Starts dropped because too many sessions were in progress.
     pub overflow: u64,
+    /// Of the intended ones, never started: dropped, or the load was aborted before their turn.
+    #[serde(default)]
+    pub never_started: u64,
     /// Sessions that ended in the window, whenever they started: the session rate is computed from these.
     pub ended_in_window: u64,
 }
@@ -306,6 +343,13 @@ pub struct Redirects {
 impl Redirects {
     /// The statuses.
     pub const STATUSES: [u16; 5] = [301, 302, 303, 307, 308];
+}
+
+/// Whether an error class is one of exchanges without an answer: not within their timeout, not before the end of the drain, or never
+/// sent. Their latency is a lower bound; that of other errors is not in the latency of a load.
+#[must_use]
+pub fn is_unanswered_class(class: &str) -> bool {
+    ["timeout", "unfinished", "never-sent"].contains(&class)
 }
 
 /// Whether the last word of a histogram tag is a status class (`3xx`): successful exchanges with a status other than 2xx. Any

@@ -36,7 +36,8 @@ pub struct LoadReport {
     /// Offered and achieved rate.
     pub rate: RateReport,
     /// Latencies by histogram tag, `<role>.<request>.<quantity>[.<error class or status class>]`; `all.latency`, `all.response`
-    /// and `all.service` over successful exchanges of all requests, `all.latency.2xx`, `all.service.3xx` … by status class.
+    /// and `all.service` over successful exchanges of all requests, and, as lower bounds, over those without an answer (`timeout`,
+    /// `unfinished`, `never-sent`); `all.latency.2xx`, `all.service.3xx` … over successful ones by status class.
     pub latency_ns: BTreeMap<String, LatencyReport>,
     /// Error and cost of the generator.
     pub generator: GeneratorReport,

@@ -235,6 +235,9 @@ pub struct CellView {
     pub errors: u64,
     /// Unfinished exchanges, all trials.
     pub unfinished: u64,
+    /// Exchanges that were never sent, all trials.
+    #[serde(default)]
+    pub never_sent: u64,
     /// Share of failed exchanges, and the metrics without a verdict because of it.
     #[serde(default)]
     pub failed: FailedShare,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tare_record::agent::{GeneratorCounts, OutcomeCount};
+use tare_record::agent::{GeneratorCounts, LoadResult, OutcomeCount};
 use tare_record::metric::Metric;
 use tare_record::plan::Plan;
 use tare_record::record::{InstanceUsage, TrialRecord};
@@ -24,7 +24,7 @@ pub fn cell(plan: &Plan, trials: &Trials<'_>, name: &CellName) -> CellView {
     let response = merged.and_then(|m| m.response.as_ref());
     let service = merged.and_then(|m| m.service.as_ref());
     let attempts = trials.attempts.get(name).copied().unwrap_or_default();
-    let roles = |count: fn(&tare_record::agent::LoadResult) -> u64| -> u64 {
+    let roles = |count: fn(&LoadResult) -> u64| -> u64 {
         records.iter().flat_map(|r| &r.load).map(count).sum()
     };
     CellView {
@@ -39,6 +39,7 @@ pub fn cell(plan: &Plan, trials: &Trials<'_>, name: &CellName) -> CellView {
         ok: roles(|role| role.ok),
         errors: roles(|role| role.errors),
         unfinished: roles(|role| role.unfinished),
+        never_sent: roles(LoadResult::never_sent),
         failed: trials.failed.get(name).cloned().unwrap_or_default(),
         trials_saturated: records.iter().filter(|r| r.saturated).count() as u32,
         repeated_share: attempts.repeated_share(),

@@ -6,16 +6,13 @@ use std::io::BufReader;
 use std::path::Path;
 use std::time::Duration;
 
-use tare_record::agent::is_status_class;
+use tare_record::agent::{is_status_class, is_unanswered_class};
 use tare_record::api::LatencyBucket;
 use tare_record::load::session::SESSION_NAME;
 use tare_record::regular::open_regular;
 use tare_record::view::{CurvePoint, TimePoint};
 use tare_stats::hlog::{LogInterval, Reader};
 use tare_stats::{Latencies, LatenciesError, Quantile, Range, SparseHistogram};
-
-/// Error classes of censored exchanges: not answered before their timeout, or before the end of the drain.
-const CENSORED_CLASSES: [&str; 2] = ["unfinished", "timeout"];
 
 /// Upper limit of a log's bytes: an hour of a busy load takes a third of it.
 pub const LOG_BYTES_MAX: u64 = 1 << 30;
@@ -186,7 +183,7 @@ fn classify_tag(tag: &str) -> Option<(Kind, Ends)> {
         [_, "lateness"] => Some((Kind::Lateness, Ends::Complete)),
         [_, "receive-lag"] => Some((Kind::ReceiveLag, Ends::Complete)),
         [_, .., of, status] if is_status_class(status) => Some((kind(of)?, Ends::Complete)),
-        [_, .., of, class] if CENSORED_CLASSES.contains(class) => Some((kind(of)?, Ends::Censored)),
+        [_, .., of, class] if is_unanswered_class(class) => Some((kind(of)?, Ends::Censored)),
         [_, .., of] => Some((kind(of)?, Ends::Complete)),
         _ => None,
     }

@@ -152,7 +152,7 @@ pub fn finding(report: &LoadReport) -> Option<String> {
         }
         None => quantity::MISSING.to_owned(),
     };
-    let errors = report.result.errors + report.result.unfinished;
+    let errors = report.result.failed();
     Some(format!(
         "median {}, p99 {}, {}",
         time(&latency.p50),
@@ -199,7 +199,7 @@ pub fn figures(report: &LoadReport, folder: &Path) -> LoadFigures {
         connections: Some(report.plan.load.client.connections),
         quantity: "latency".to_owned(),
         ok: result.ok,
-        errors: result.errors + result.unfinished,
+        errors: result.failed(),
         min_ns: latency.and_then(|latency| latency.min),
         mean_ns: latency.and_then(|latency| latency.mean),
         percentiles: latency.map(percentiles).unwrap_or_default(),

@@ -266,8 +266,8 @@ pub fn quantile(metric: Metric) -> Option<(f64, u64)> {
     Some((q, (BEYOND / (1.0 - q)).round() as u64))
 }
 
-/// Number of observations of a trial: successful and unfinished exchanges.
+/// Number of observations of a trial: successful exchanges, and those without an answer.
 pub fn observations(record: &TrialRecord) -> u64 {
     let roles = record.load.iter();
-    roles.map(|role| role.ok + role.unfinished).sum()
+    roles.map(|role| role.ok + role.unfinished + role.never_sent).sum()
 }

@@ -162,7 +162,7 @@ fn counted(name: &str, records: &[&TrialRecord]) -> Request {
         request.whole_session = true;
         for sessions in roles().filter_map(|role| role.sessions) {
             request.ok += sessions.completed;
-            request.wrong += sessions.failed + sessions.unfinished;
+            request.wrong += sessions.failed + sessions.unfinished + sessions.never_started;
         }
         return request;
     }

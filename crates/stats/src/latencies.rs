@@ -370,8 +370,8 @@ impl PartialEq for Latencies {
 /// Lowest and highest value, and digits: two histograms merge exactly if these are equal.
 type Shape = (u64, u64, u8);
 
-/// A histogram without its empty buckets: one second of observations takes kilobytes instead of hundreds of them.
-#[derive(Debug, Clone)]
+/// A histogram without its empty buckets: few observations take some bytes instead of hundreds of kilobytes.
+#[derive(Debug, Clone, PartialEq)]
 pub struct SparseHistogram {
     shape: Shape,
     /// Lowest value and count.
@@ -384,6 +384,26 @@ impl SparseHistogram {
     #[must_use]
     pub fn buckets(&self) -> usize {
         self.buckets.len()
+    }
+
+    /// Number of observations, censored ones included.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.buckets.iter().map(|(_, count)| count).sum()
+    }
+
+    /// The same observations with all buckets.
+    ///
+    /// # Errors
+    /// Never: its range is that of a histogram.
+    pub fn latencies(&self) -> Result<Latencies, LatenciesError> {
+        let (lowest_ns, highest_ns, _) = self.shape;
+        let mut all = Latencies::new(Range {
+            lowest_ns,
+            highest_ns,
+        })?;
+        all.merge_sparse(self)?;
+        Ok(all)
     }
 }
 

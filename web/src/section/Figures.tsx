@@ -59,6 +59,7 @@ const COUNTS: readonly CountRow[] = [
     ),
   },
   { title: "unfinished", show: (cell) => count(cell.unfinished) },
+  { title: "never sent", show: (cell) => count(cell.never_sent ?? 0) },
   { title: "failed", show: (cell) => cell.failed?.text ?? MISSING },
   {
     title: "trials counted of made",

@@ -529,6 +529,7 @@ fn result(plan: &LoadPlan, fate: Fate, cost_ns: u64) -> LoadResult {
         ok,
         errors: sent - ok,
         unfinished: 0,
+        never_sent: 0,
         completed_in_window: CompletedCounts {
             ok,
             errors: sent - ok,

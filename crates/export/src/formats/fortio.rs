@@ -11,7 +11,7 @@ use tare_record::load::LoadPlan;
 use tare_record::regular::open_regular;
 use tare_report::Run;
 use tare_report::latency::LOG_BYTES_MAX;
-use tare_stats::{Latencies, hlog};
+use tare_stats::{SparseHistogram, hlog};
 
 use crate::error::ExportError;
 use crate::formats::{Format, FormatOptions};
@@ -102,7 +102,7 @@ fn trial(run: &Run, number: Option<u32>) -> Result<fortio::FortioResult, ExportE
 }
 
 /// The histograms of a folder, by tag.
-fn totals(folder: &Path) -> Result<BTreeMap<String, Latencies>, ExportError> {
+fn totals(folder: &Path) -> Result<BTreeMap<String, SparseHistogram>, ExportError> {
     let path = folder.join("latency.hlog");
     let failed = |error| ExportError::File {
         path: path.clone(),
@@ -115,5 +115,9 @@ fn totals(folder: &Path) -> Result<BTreeMap<String, Latencies>, ExportError> {
     }
     let file = open_regular(&path, LOG_BYTES_MAX).map_err(failed)?;
     let read = hlog::read_merged(BufReader::new(file), ..);
-    read.map_err(|error| failed(std::io::Error::other(error)))
+    let read = read.map_err(|error| failed(std::io::Error::other(error)))?;
+    let sparse = read
+        .into_iter()
+        .map(|(tag, latencies)| (tag, latencies.sparse()));
+    Ok(sparse.collect())
 }

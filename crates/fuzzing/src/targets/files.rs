@@ -1,5 +1,6 @@
 //! Files: definitions, requests, records and logs of a run, schemas of Protocol Buffers. Reading them returns a value or an error.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::LazyLock;
 use std::{fs, io, str};
@@ -247,22 +248,24 @@ pub(super) fn fortio(data: &[u8]) {
     let (Some(plan), Ok(result)) = (&*PLAN, serde_json::from_slice::<LoadResult>(json)) else {
         return;
     };
-    let mut outcome = LoadOutcome {
-        result,
-        totals: Default::default(),
-    };
+    let mut totals = BTreeMap::new();
     for time in times.get(1..).unwrap_or_default().chunks_exact(8) {
         let number = time.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
         let tag = TAGS[usize::from(time[7] % 4)].to_owned();
         let Ok(empty) = Latencies::new(Range::default()) else {
             return;
         };
-        let latencies = outcome.totals.entry(tag).or_insert(empty);
+        let latencies = totals.entry(tag).or_insert(empty);
         match time[6] % 4 {
             0 => latencies.record_unfinished(number >> 24),
             _ => latencies.record_many(number >> 24, number & 0xff_ffff),
         }
     }
+    let sparse = |(tag, latencies): (String, Latencies)| (tag, latencies.sparse());
+    let outcome = LoadOutcome {
+        result,
+        totals: totals.into_iter().map(sparse).collect(),
+    };
     let labels = String::from_utf8_lossy(times).into_owned();
     let shown = fortio_format::result(plan.plan(), "http://127.0.0.1/", labels, &outcome);
     let Ok(shown) = serde_json::to_value(&shown) else {

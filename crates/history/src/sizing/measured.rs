@@ -102,7 +102,7 @@ fn add(groups: &mut BTreeMap<GroupKey, Group>, number: usize, run: &Run) {
                 let figures = view.figures.iter();
                 let known = figures.filter_map(|figure| Some((figure.metric, figure.value?)));
                 group.figures.insert(cell.level.clone(), known.collect());
-                if !view.rate_reached || view.errors + view.unfinished > 0 {
+                if !view.rate_reached || view.errors + view.unfinished + view.never_sent > 0 {
                     group.unmet.insert(cell.level.clone());
                 }
             }

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use tare_record::agent::is_unanswered_class;
 use tare_stats::hlog::{WriteError, Writer};
-use tare_stats::{Latencies, Range};
+use tare_stats::{Latencies, Range, SparseHistogram};
 
 use super::sparse::SparseCounts;
 use crate::classes::{BEFORE, SeenClass, status_digit};
-use crate::client::{ErrorClass, WaitCause};
+use crate::client::WaitCause;
 use crate::tally::{Phase, Quantity, Series, value_of};
 
 /// Which log a series goes to.
@@ -80,7 +81,7 @@ impl SeriesNames {
         }
     }
 
-    /// Whether the observations of a series are ages of unfinished exchanges: lower bounds.
+    /// Whether the observations of a series are of exchanges without an answer: lower bounds.
     fn is_censored(&self, series: &Series) -> bool {
         let of_exchange = matches!(
             series.quantity,
@@ -91,7 +92,7 @@ impl SeriesNames {
                 | Quantity::ServiceMultiRead
         );
         let class = self.class(series.class);
-        of_exchange && class.is_some_and(|seen| seen.class == ErrorClass::UNFINISHED)
+        of_exchange && class.is_some_and(|seen| is_unanswered_class(seen.class.name))
     }
 }
 
@@ -110,7 +111,8 @@ pub struct HistogramLogs {
     open: BTreeMap<Series, SparseCounts>,
     /// Encoded lines by second.
     lines: [BTreeMap<u32, Vec<u8>>; 2],
-    totals: BTreeMap<Series, Latencies>,
+    /// Without empty buckets: there is one for each request, outcome and quantity.
+    totals: BTreeMap<Series, SparseCounts>,
     scratch: Latencies,
 }
 
@@ -148,9 +150,15 @@ impl HistogramLogs {
         Ok(())
     }
 
-    /// Sums over all seconds of each series; their `second` is 0.
-    pub fn totals(&self) -> &BTreeMap<Series, Latencies> {
-        &self.totals
+    /// Sums over all seconds of each series, once every second is encoded; their `second` is 0.
+    pub fn totals(&self, names: &SeriesNames) -> BTreeMap<Series, SparseHistogram> {
+        let mut scratch = self.scratch.clone();
+        let each = self.totals.iter().map(|(series, counts)| {
+            scratch.clear();
+            record(&mut scratch, counts, names.is_censored(series));
+            (*series, scratch.sparse())
+        });
+        each.collect()
     }
 
     /// A whole log, once every second is encoded. `started` is the start of the load since the epoch.
@@ -180,12 +188,8 @@ impl HistogramLogs {
             phase: Phase::Window,
             ..series
         };
-        match self.totals.get_mut(&of_total) {
-            Some(total) => record(total, sparse, is_censored),
-            None => {
-                self.totals.insert(of_total, self.scratch.clone());
-            }
-        }
+        let total = self.totals.entry(of_total).or_default();
+        total.add_sorted(sparse.counts());
         let mut writer = Writer::begin(Vec::new(), Duration::ZERO, &[])?;
         let start = Duration::from_secs(series.second.into());
         writer.interval(
@@ -211,7 +215,7 @@ fn record(into: &mut Latencies, sparse: &SparseCounts, is_censored: bool) {
         let value_ns = value_of(bucket);
         match is_censored {
             false => into.record_many(value_ns, count),
-            true => (0..count).for_each(|_| into.record_unfinished(value_ns)),
+            true => into.record_many_unfinished(value_ns, count),
         }
     }
 }

@@ -252,6 +252,7 @@ impl Aggregator {
             released: stages.released,
             ok: stages.ok,
             errors: stages.errors,
+            never_sent: stages.never_sent,
             latency_p50_ns: histograms.latency.quantile_ns(0.5),
             latency_p99_ns: histograms.latency.quantile_ns(0.99),
             latency_max_ns: histograms.latency.max_ns(),

@@ -47,11 +47,20 @@ exchange_counts! {
     errors,
     /// Not complete when the drain ended.
     unfinished,
-    /// Starts dropped because too many were in flight.
+    /// Intended and never released.
+    never_sent,
+    /// Of these, starts dropped because too many were in flight.
     overflow,
 }
 
 impl ExchangeCounts {
+    /// Whether each intended exchange ended in exactly one way. It must be so when a load has ended.
+    #[must_use]
+    pub fn adds_up(&self) -> bool {
+        let ended = self.ok + self.errors + self.unfinished + self.never_sent;
+        self.intended == ended && self.overflow <= self.never_sent
+    }
+
     /// Counts the end of exchanges.
     #[inline]
     pub fn end(&mut self, outcome: ExchangeOutcome, times: u64) {
@@ -170,6 +179,15 @@ pub struct WorkerCounts {
 }
 
 impl WorkerCounts {
+    /// Whether each intended exchange, and each session, ended in exactly one way.
+    #[must_use]
+    pub fn add_up(&self) -> bool {
+        let within = &self.within;
+        [self.window, self.all, within.window, within.all]
+            .iter()
+            .all(ExchangeCounts::adds_up)
+    }
+
     #[must_use]
     pub fn exchanges_of_window(&self) -> &ExchangeCounts {
         match self.released {

@@ -11,6 +11,8 @@ mod request_selector;
 mod sessions;
 pub mod sim;
 #[cfg(test)]
+mod sum_tests;
+#[cfg(test)]
 mod tests;
 
 use std::fmt;

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use tare_record::agent::RequestCount;
 
 use super::HandOver;
-use super::counts::{FailedAttempts, WorkerCounts};
+use super::counts::{ArrivalKind, FailedAttempts, WorkerCounts};
 use super::exchanges::{Exchange, ExchangeSlab};
 use super::request_selector::RequestSelector;
 use super::sessions::SessionWindow;
@@ -41,6 +41,7 @@ pub struct ExchangeRecorder {
     pub(super) window_start_ns: u64,
     pub(super) session_window: SessionWindow,
     bunched_after_ns: u64,
+    timeout_ns: u64,
 }
 
 impl ExchangeRecorder {
@@ -69,7 +70,15 @@ impl ExchangeRecorder {
             window_start_ns: 0,
             session_window: SessionWindow::Timed,
             bunched_after_ns: NEVER,
+            timeout_ns: 0,
         }
+    }
+
+    /// Records starts that find the queue full with this timeout as the lower bound of their latency: they would have waited longer.
+    #[must_use]
+    pub fn with_timeout(mut self, timeout_ns: u64) -> Self {
+        self.timeout_ns = timeout_ns;
+        self
     }
 
     /// Counts exchanges released later than this as bunched.
@@ -128,14 +137,14 @@ impl ExchangeRecorder {
             request,
             count,
         });
-        let is_released = ticket.is_some();
-        self.count(in_window, |stages| {
-            let all = u64::from(count);
-            stages.intended += all;
-            stages.released += if is_released { all } else { 0 };
-            stages.overflow += if is_released { 0 } else { all };
-        });
-        if !is_released {
+        let all = u64::from(count);
+        self.count(in_window, |stages| stages.intended += all);
+        if ticket.is_some() {
+            self.count(in_window, |stages| stages.released += all);
+        } else {
+            self.count(in_window, |stages| stages.overflow += all);
+            let why = "the queue of waiting ones was full";
+            self.count_never_sent((intended_ns, request, all), self.timeout_ns, &why);
             self.arrivals.ended(now_ns, count);
         }
         let due = |ticket| DueExchange { ticket, request };
@@ -147,15 +156,39 @@ impl ExchangeRecorder {
         }))
     }
 
-    /// Counts the starts of the window that were never released.
+    /// Counts the starts of the schedule that were never released. In a closed loop there are none: it intends what it begins.
     pub fn count_unreleased(&mut self, now_ns: u64) {
         self.arrivals.end_window_at(now_ns);
-        while self.arrivals.next_ns() <= now_ns {
+        while self.arrivals.is_open_loop() && self.arrivals.next_ns() <= now_ns {
             let Some(intended_ns) = self.arrivals.take() else {
                 return;
             };
             let in_window = intended_ns >= self.window_start_ns;
             self.count(in_window, |stages| stages.intended += 1);
+            let start = (intended_ns, self.request_selector.next(), 1);
+            let why = "its turn had not come when the load ended";
+            self.count_never_sent(start, now_ns - intended_ns, &why);
+        }
+    }
+
+    /// Records intended exchanges that were never sent, with a lower bound of their latency.
+    #[cold]
+    fn count_never_sent(
+        &mut self,
+        (intended_ns, request, times): (u64, u16, u64),
+        bound_ns: u64,
+        why: &dyn fmt::Display,
+    ) {
+        let in_window = intended_ns >= self.window_start_ns;
+        self.count(in_window, |stages| stages.never_sent += times);
+        let request = match self.counts.released {
+            ArrivalKind::Exchanges => request,
+            ArrivalKind::Sessions => self.count_session_never_started(in_window, times),
+        };
+        let class = self.classes.number(ErrorClass::NEVER_SENT, why);
+        for _ in 0..times {
+            let series = (request, class, Quantity::Latency);
+            self.record_at(intended_ns, in_window, series, bound_ns);
         }
     }
 

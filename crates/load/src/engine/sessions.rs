@@ -25,6 +25,19 @@ impl ExchangeRecorder {
         self
     }
 
+    /// Counts sessions that never began as one request each, their first: what they would have sent is not known. Its number.
+    pub(super) fn count_session_never_started(&mut self, in_window: bool, times: u64) -> u16 {
+        let enter = |stages: &mut ExchangeCounts| {
+            stages.intended += times;
+            stages.never_sent += times;
+        };
+        enter(&mut self.counts.within.all);
+        if in_window {
+            enter(&mut self.counts.within.window);
+        }
+        0
+    }
+
     /// Records the end of an exchange within a session.
     pub fn complete_nested(&mut self, within: &NestedExchange, done: &Completion<'_>) {
         let start = match within.start {

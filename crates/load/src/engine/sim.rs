@@ -58,6 +58,74 @@ impl<F: FnMut(u64, ConnId, &[u8]) -> Vec<(u64, Act)>> Far for Rule<F> {
     }
 }
 
+/// What a server answers to these bytes, if it answers rightly.
+pub type Reply = Box<dyn FnMut(&[u8]) -> Vec<u8>>;
+
+/// A server that behaves as a script of bytes says, over and over: each connection and each write takes the next byte.
+pub struct Scripted {
+    script: Vec<u8>,
+    at: usize,
+    reply: Reply,
+}
+
+impl Scripted {
+    #[must_use]
+    pub fn new(script: Vec<u8>, reply: Reply) -> Self {
+        Self {
+            script,
+            at: 0,
+            reply,
+        }
+    }
+
+    /// The kind of the next action, of eight, and its delay.
+    fn next(&mut self) -> (u8, u64) {
+        let byte = self.script[self.at % self.script.len()];
+        self.at += 1;
+        (byte & 7, 1 + u64::from(byte >> 3) * 50 * MS)
+    }
+}
+
+impl Far for Scripted {
+    fn connect(&mut self, _now_ns: u64, _conn: ConnId) -> Vec<(u64, Act)> {
+        match self.next() {
+            (0, delay_ns) => vec![(delay_ns, Act::Close(Closed::Refused))],
+            (1, _) => Vec::new(),
+            (2, delay_ns) => {
+                let closes = (delay_ns + MS, Act::Close(Closed::Eof));
+                vec![(delay_ns, Act::Accept), closes]
+            }
+            (_, delay_ns) => vec![(delay_ns / 8, Act::Accept)],
+        }
+    }
+
+    fn bytes(&mut self, _now_ns: u64, _conn: ConnId, bytes: &[u8]) -> Vec<(u64, Act)> {
+        let mut right = (self.reply)(bytes);
+        match self.next() {
+            (0, _) => Vec::new(),
+            (1, delay_ns) => vec![(delay_ns, Act::Send(b"\x00\xffnonsense\r\n\r\n".to_vec()))],
+            (2, delay_ns) => vec![(delay_ns, Act::Close(Closed::Reset))],
+            (3, delay_ns) => {
+                right.truncate(right.len() / 2);
+                let closes = (delay_ns + MS, Act::Close(Closed::Eof));
+                [(delay_ns, right)]
+                    .into_iter()
+                    .filter(|(_, bytes)| !bytes.is_empty())
+                    .map(|(at_ns, bytes)| (at_ns, Act::Send(bytes)))
+                    .chain([closes])
+                    .collect()
+            }
+            (kind, delay_ns) => {
+                let delay_ns = if kind == 4 { delay_ns } else { MS };
+                match right.is_empty() {
+                    true => Vec::new(),
+                    false => vec![(delay_ns, Act::Send(right))],
+                }
+            }
+        }
+    }
+}
+
 /// The network between an engine and a server.
 pub struct Net<F> {
     pub now_ns: u64,
@@ -309,6 +377,12 @@ impl<C: Client, F: Far> Sim<C, F> {
 pub struct Observed(HashMap<(Quantity, String), Vec<u64>>);
 
 impl Observed {
+    /// Number of observations, of all classes.
+    pub fn count(&self, quantity: Quantity) -> usize {
+        let of = self.0.iter().filter(|((of, _), _)| *of == quantity);
+        of.map(|(_, values)| values.len()).sum()
+    }
+
     pub fn of(&self, quantity: Quantity, class: &str) -> Vec<u64> {
         let mut values = self
             .0

@@ -195,7 +195,8 @@ fn what_has_no_answer_when_the_drain_ends_is_unfinished_at_its_age() {
 #[test]
 fn starts_that_find_the_queue_full_are_counted_and_not_released() {
     let far = stalling(0, 100 * S);
-    let mut sim = Sim::new(pool(2), rate(100.0, 1), 2 + 20, far);
+    let bounded = |recorder: super::ExchangeRecorder| recorder.with_timeout(10 * S);
+    let mut sim = Sim::with_recorder(pool(2), rate(100.0, 1), 2 + 20, far, bounded);
     sim.run_until(S + 999 * MS);
     sim.engine.abandon(&mut sim.net);
     let stages = sim.engine.recorder().counts().window;
@@ -203,7 +204,10 @@ fn starts_that_find_the_queue_full_are_counted_and_not_released() {
         (stages.intended, stages.released, stages.overflow),
         (100, 22, 78)
     );
-    assert_eq!((stages.sent, stages.unfinished), (2, 22));
+    assert_eq!((stages.sent, stages.unfinished, stages.never_sent), (2, 22, 78));
+    let bounds = sim.observed().of(Quantity::Latency, "never-sent");
+    assert_eq!(bounds.len(), 78, "each is a failure with a latency");
+    assert!(bounds.iter().all(|ns| *ns >= 10 * S), "their timeout: {bounds:?}");
 }
 
 #[test]
@@ -252,4 +256,9 @@ fn an_abandoned_loop_counts_the_starts_it_never_came_to() {
     let stages = sim.engine.recorder().counts().window;
     assert_eq!(stages.intended, 600);
     assert!(stages.released <= 102, "{}", stages.released);
+    assert_eq!(stages.released + stages.never_sent, 600);
+    assert!(stages.adds_up());
+    let ages = sim.observed().of(Quantity::Latency, "never-sent");
+    assert_eq!(ages.len() as u64, stages.never_sent);
+    assert!(ages[0] <= 2 * MS && ages[ages.len() - 1] >= 497 * MS, "{ages:?}");
 }

@@ -211,7 +211,8 @@ fn check_requests(plan: &LoadPlan) -> Result<(), PlanError> {
     // A session has one more name: its own.
     let room = TAGGED_REQUESTS_MAX - usize::from(mix.session.is_some());
     let fits = (1..=room).contains(&requests.len());
-    require(fits, "the number of requests", requests.len(), "1 to 4096")?;
+    let must = "1 to 4096; of requests that differ in a value, write one with a placeholder that takes them from a file of data (docs/SESSIONS.md)";
+    require(fits, "the number of requests", requests.len(), must)?;
     let mut names = BTreeSet::new();
     for request in requests {
         tag_word("request", &request.name)?;

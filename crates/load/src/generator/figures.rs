@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tare_record::agent::{QuantileSummary, is_status_class};
+use tare_record::agent::{QuantileSummary, is_status_class, is_unanswered_class};
 use tare_record::load::session::SESSION_NAME;
 use tare_stats::{Latencies, Quantile};
 
@@ -25,6 +25,12 @@ pub struct Tag<'a> {
 }
 
 impl<'a> Tag<'a> {
+    /// Whether its exchanges are in the latency of a load: correct responses, and, as lower bounds, exchanges without one.
+    #[must_use]
+    pub fn is_in_latency(&self) -> bool {
+        self.class.is_none_or(is_unanswered_class)
+    }
+
     /// Parses `<role>.<request>.<quantity>[.<class or status>]` or `<role>.<quantity>`; `None` for anything else.
     #[must_use]
     pub fn parse(text: &'a str) -> Option<Self> {
@@ -57,10 +63,11 @@ impl<'a> Tag<'a> {
 }
 
 impl LoadOutcome {
-    /// `latency` of the correct responses to all requests; `None` without any.
+    /// `latency` of all requests: of the correct responses, and of the exchanges without an answer as lower bounds. `None` without
+    /// any.
     #[must_use]
     pub fn latency(&self) -> Option<Latencies> {
-        self.sum(|tag| tag.quantity == "latency" && tag.class.is_none() && self.is_exchange(tag))
+        self.sum(|tag| tag.quantity == "latency" && tag.is_in_latency() && self.is_exchange(tag))
     }
 
     /// Whether a tag is one of exchanges, not of whole sessions.
@@ -74,10 +81,10 @@ impl LoadOutcome {
         self.sum(|tag| tag.quantity == "latency" && self.is_exchange(tag))
     }
 
-    /// `response` of the correct responses to all requests, from the intended start; `None` without any.
+    /// `response` of the same exchanges, from the intended start; `None` without any.
     #[must_use]
     pub fn response(&self) -> Option<Latencies> {
-        self.sum(|tag| tag.quantity == "response" && tag.class.is_none() && self.is_exchange(tag))
+        self.sum(|tag| tag.quantity == "response" && tag.is_in_latency() && self.is_exchange(tag))
     }
 
     /// `response` of every exchange, however it ended.
@@ -86,10 +93,10 @@ impl LoadOutcome {
         self.sum(|tag| tag.quantity == "response" && self.is_exchange(tag))
     }
 
-    /// `service` of the correct responses to all requests; `None` without any.
+    /// `service` of those that were sent; `None` without any.
     #[must_use]
     pub fn service(&self) -> Option<Latencies> {
-        self.sum(|tag| tag.quantity == "service" && tag.class.is_none())
+        self.sum(|tag| tag.quantity == "service" && tag.is_in_latency())
     }
 
     /// `service` of every exchange, however it ended.
@@ -116,6 +123,12 @@ impl LoadOutcome {
         self.sum(|tag| tag.quantity == "lateness")
     }
 
+    /// The histogram with this tag.
+    #[must_use]
+    pub fn total(&self, tag: &str) -> Option<Latencies> {
+        self.totals.get(tag)?.latencies().ok()
+    }
+
     /// The sum of the histograms with wanted tags; `None` without any.
     #[must_use]
     pub fn sum(&self, wanted: impl Fn(&Tag<'_>) -> bool) -> Option<Latencies> {
@@ -129,20 +142,18 @@ impl LoadOutcome {
         key: impl Fn(&Tag<'a>) -> Option<K>,
     ) -> BTreeMap<K, Latencies> {
         let mut sums: BTreeMap<K, Latencies> = BTreeMap::new();
-        for (text, latencies) in &self.totals {
+        for (text, histogram) in &self.totals {
             let Some(key) = Tag::parse(text).as_ref().and_then(&key) else {
                 continue;
             };
-            match sums.get_mut(&key) {
-                None => {
-                    sums.insert(key, latencies.clone());
-                }
-                // All histograms of a load have the same range and precision, and fewer than 2^53 exchanges.
-                Some(sum) => {
-                    let merged = sum.merge(latencies);
-                    debug_assert!(merged.is_ok(), "histograms of one load have one shape");
-                }
-            }
+            // All histograms of a load have the same range and precision, and fewer than 2^53 exchanges.
+            let merged = match sums.get_mut(&key) {
+                Some(sum) => sum.merge_sparse(histogram),
+                None => histogram
+                    .latencies()
+                    .map(|first| drop(sums.insert(key, first))),
+            };
+            debug_assert!(merged.is_ok(), "histograms of one load have one shape");
         }
         sums
     }

@@ -21,7 +21,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tare_record::agent::{LoadResult, Sample};
 use tare_record::escape::escape_line;
 use tare_record::load::{ClientOptions, LoadPlan, RequestSpec, SessionSpec};
-use tare_stats::Latencies;
+use tare_stats::SparseHistogram;
 use thiserror::Error;
 
 pub use check::PlanError;
@@ -44,7 +44,7 @@ use crate::session::Sessions;
 use crate::tls::TlsError;
 use crate::worker::{ConnectionsOpened, Worker, WorkerMessage};
 
-/// Most exchanges in flight or waiting in one worker, whatever rate × timeout is: 24 MB.
+/// Most exchanges that wait in one worker: 48 MB, which are touched only as they wait.
 const WAITING_MAX: usize = 1 << 20;
 
 /// Time beyond the timeout for which seconds accept late responses.
@@ -58,6 +58,10 @@ const OTHER_DESCRIPTORS: u64 = 64;
 
 /// Progress of a load.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one a second, and a box could not be copied"
+)]
 pub enum LoadProgress {
     /// The connections are open and the start is fixed.
     Ready {
@@ -79,7 +83,7 @@ pub struct LoadOutcome {
     /// As in a record.
     pub result: LoadResult,
     /// Histograms over the whole window, by tag.
-    pub totals: BTreeMap<String, Latencies>,
+    pub totals: BTreeMap<String, SparseHistogram>,
 }
 
 /// Why a load could not be run.

@@ -10,7 +10,7 @@ use tare_record::agent::{
 };
 use tare_record::load::session::SESSION_NAME;
 use tare_record::load::{ClientSpec, LoadPlan};
-use tare_stats::Latencies;
+use tare_stats::SparseHistogram;
 
 use super::{LoadError, LoadOutcome, Start, figures};
 use crate::aggregator::{AggregatedLoad, Log, SeriesNames};
@@ -20,6 +20,9 @@ use crate::engine::{ArrivalKind, FailedAttempts, WorkerCounts};
 use crate::protocols::http1::ResponseMismatch;
 use crate::tally::{Quantity, Series};
 use crate::worker::WorkerEnd;
+
+/// Histograms over the whole window.
+type Totals = BTreeMap<Series, SparseHistogram>;
 
 /// Builds the result; `window` is the schedule as planned.
 ///
@@ -37,7 +40,7 @@ pub(crate) fn assemble(
     let ends = || gathered.ends.iter();
     ends().for_each(|end| counts.add(&end.counts));
     let window_end_ns = ends().map(|end| end.window_end_ns).max().unwrap_or(0);
-    let (ended, abort_reason) = load_end(&gathered.ends);
+    let (ended, abort_reason) = load_end(&gathered.ends, &counts);
     let log = |log| {
         let started = Duration::from_nanos(start.unix_ns);
         gathered
@@ -46,6 +49,7 @@ pub(crate) fn assemble(
             .map_err(|error| LoadError::Histograms(error.to_string()))
     };
     let exchanges = *counts.exchanges_of_window();
+    let totals = gathered.logs.totals(&gathered.names);
     let mut result = LoadResult {
         version: FORMAT_VERSION,
         role: plan.role.clone(),
@@ -61,13 +65,12 @@ pub(crate) fn assemble(
         ok: exchanges.ok,
         errors: exchanges.errors,
         unfinished: exchanges.unfinished,
+        never_sent: exchanges.never_sent,
         completed_in_window: counts.completed_in_window,
         ok_by_status: counts.ok_by_status.seen().collect(),
-        overflow: match counts.released {
-            ArrivalKind::Exchanges => counts.window.overflow,
-            ArrivalKind::Sessions => 0,
-        },
-        outcomes: outcomes(gathered),
+        // Of sessions, each counts as one request.
+        overflow: counts.window.overflow,
+        outcomes: outcomes(&totals, gathered),
         connection_errors: connection_errors(&counts, &gathered.names),
         failed_addresses: failed_addresses(&counts, &gathered.names),
         requests_sent_total: counts.exchanges().sent,
@@ -85,7 +88,7 @@ pub(crate) fn assemble(
         bytes_sent: ends().map(|end| end.usage.bytes_sent).sum(),
         bytes_received: ends().map(|end| end.usage.bytes_received).sum(),
         queue_waits: queue_waits(&counts),
-        generator: generator(&counts, gathered, window.is_open_loop()),
+        generator: generator(&counts, (gathered, &totals), window.is_open_loop()),
         latency_hlog: log(Log::Latency)?,
         lateness_hlog: log(Log::Lateness)?,
     };
@@ -99,13 +102,13 @@ pub(crate) fn assemble(
         window_start_ns != NEVER,
         "the start is fixed before anything is gathered"
     );
-    let totals: BTreeMap<String, Latencies> = gathered
-        .logs
-        .totals()
-        .iter()
-        .map(|(series, latencies)| (gathered.names.tag(series), latencies.clone()))
-        .collect();
-    Ok(LoadOutcome { result, totals })
+    let totals = totals
+        .into_iter()
+        .map(|(series, histogram)| (gathered.names.tag(&series), histogram));
+    Ok(LoadOutcome {
+        result,
+        totals: totals.collect(),
+    })
 }
 
 /// Redirects, among successful exchanges and failed ones; `None` without one.
@@ -127,11 +130,19 @@ fn redirects(result: &LoadResult, gathered: &AggregatedLoad) -> Option<Redirects
 }
 
 /// How a load ended, and why if it was aborted. It is complete only if every worker came to the end of its schedule.
-fn load_end(ends: &[WorkerEnd]) -> (LoadEnd, Option<String>) {
+fn load_end(ends: &[WorkerEnd], counts: &WorkerCounts) -> (LoadEnd, Option<String>) {
     let problem = ends.iter().find_map(|end| end.abort_reason.clone());
     let failure = ends.iter().find_map(|end| end.permanent_failure.as_ref());
     let failure = failure.map(|why| format!("connections failed again and again: {why}"));
-    if let Some(why) = problem.or(failure) {
+    let wrong_sum = (!counts.add_up()).then(|| {
+        let all = counts.exchanges_of_window();
+        format!(
+            "the counts do not add up, {} intended are not {} ok + {} errors + {} unfinished + {} never sent; this is an error of \
+             tare, please report it",
+            all.intended, all.ok, all.errors, all.unfinished, all.never_sent
+        )
+    });
+    if let Some(why) = wrong_sum.or(problem).or(failure) {
         return (LoadEnd::Aborted, Some(why));
     }
     if ends.iter().any(|end| end.interrupted) {
@@ -184,15 +195,14 @@ fn sessions(counts: &WorkerCounts) -> Option<SessionCounts> {
         failed: window.errors,
         unfinished: window.unfinished,
         overflow: window.overflow,
+        never_started: window.never_sent,
         ended_in_window: counts.within.ended_in_window,
     })
 }
 
 /// Every exchange has one `latency`, so its histograms give the outcomes. Sessions are left out.
-fn outcomes(gathered: &AggregatedLoad) -> Vec<OutcomeCount> {
-    let latency = gathered
-        .logs
-        .totals()
+fn outcomes(totals: &Totals, gathered: &AggregatedLoad) -> Vec<OutcomeCount> {
+    let latency = totals
         .iter()
         .filter(|(series, _)| series.quantity == Quantity::Latency)
         .filter(|(series, _)| {
@@ -300,7 +310,7 @@ fn queue_waits(counts: &WorkerCounts) -> Vec<WaitCount> {
 
 fn generator(
     counts: &WorkerCounts,
-    gathered: &AggregatedLoad,
+    (gathered, totals): (&AggregatedLoad, &Totals),
     is_open_loop: bool,
 ) -> GeneratorStats {
     let ends = &gathered.ends;
@@ -310,8 +320,8 @@ fn generator(
         .collect();
     by_worker.sort_unstable();
     GeneratorStats {
-        lateness: spread(gathered, Quantity::Lateness),
-        receive_lag: spread(gathered, Quantity::Lag),
+        lateness: spread(totals, Quantity::Lateness),
+        receive_lag: spread(totals, Quantity::Lag),
         cpu_ns: ends.iter().map(|end| end.usage.process_cpu_ns).sum(),
         worker_cpu_ns: by_worker.iter().map(|(_, cpu_ns, _)| *cpu_ns).collect(),
         worker_spun_ns: by_worker.iter().map(|(_, _, spun_ns)| *spun_ns).collect(),
@@ -325,10 +335,12 @@ fn generator(
     }
 }
 
-fn spread(gathered: &AggregatedLoad, quantity: Quantity) -> QuantileSummary {
-    let of = |(series, _): &(&Series, &Latencies)| series.quantity == quantity;
-    let found = gathered.logs.totals().iter().find(of);
-    figures::spread(found.map(|(_, latencies)| latencies))
+fn spread(totals: &Totals, quantity: Quantity) -> QuantileSummary {
+    let found = totals
+        .iter()
+        .find(|(series, _)| series.quantity == quantity);
+    let found = found.and_then(|(_, histogram)| histogram.latencies().ok());
+    figures::spread(found.as_ref())
 }
 
 /// The high-water mark, from `/proc/self/status` in kB.
@@ -369,6 +381,24 @@ mod tests {
         }
     }
 
+    fn none() -> WorkerCounts {
+        WorkerCounts::default()
+    }
+
+    #[test]
+    fn counts_that_do_not_add_up_are_named_and_no_result_counts() {
+        let mut counts = none();
+        counts.window.intended = 5;
+        counts.window.ok = 3;
+        counts.window.never_sent = 1;
+        let (ended, why) = load_end(&[end()], &counts);
+        assert_eq!(ended, LoadEnd::Aborted);
+        let why = why.unwrap();
+        assert!(why.contains("5 intended are not 3 ok"), "{why}");
+        counts.window.unfinished = 1;
+        assert_eq!(load_end(&[end()], &counts).0, LoadEnd::Completed);
+    }
+
     fn end() -> WorkerEnd {
         WorkerEnd {
             is_complete: true,
@@ -378,15 +408,15 @@ mod tests {
 
     #[test]
     fn a_load_is_complete_only_if_every_worker_came_to_the_end_of_its_schedule() {
-        assert_eq!(load_end(&[end(), end()]), (LoadEnd::Completed, None));
-        let (ended, why) = load_end(&[end(), unended()]);
+        assert_eq!(load_end(&[end(), end()], &none()), (LoadEnd::Completed, None));
+        let (ended, why) = load_end(&[end(), unended()], &none());
         assert_eq!(ended, LoadEnd::Aborted);
         assert!(why.unwrap().contains("ended before the load did"));
         let interrupted = WorkerEnd {
             interrupted: true,
             ..end()
         };
-        assert_eq!(load_end(&[end(), interrupted]).0, LoadEnd::Interrupted);
+        assert_eq!(load_end(&[end(), interrupted], &none()).0, LoadEnd::Interrupted);
     }
 
     #[test]
@@ -399,7 +429,7 @@ mod tests {
             interrupted: true,
             ..unended()
         };
-        let (ended, why) = load_end(&[successful, failed]);
+        let (ended, why) = load_end(&[successful, failed], &none());
         assert_eq!(ended, LoadEnd::Aborted);
         assert!(why.unwrap().contains("connection refused"));
     }

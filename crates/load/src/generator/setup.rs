@@ -35,8 +35,8 @@ pub struct Setup {
     sockets: SocketKind,
     /// Schedule of an open loop; `None` for a closed one.
     schedule: Option<ArrivalSchedule>,
-    /// Its most starts within the timeout, over all workers: what may be in flight or wait.
-    peak_arrivals: Option<u64>,
+    /// Its most starts, over all workers: every one of them may wait.
+    starts_max: Option<u64>,
 }
 
 /// The connections of one worker.
@@ -57,9 +57,9 @@ impl Setup {
             workers = workers.min(clients);
         }
         let schedule = ArrivalSchedule::of_load(&plan.load, plan.seed).map_err(PlanError::from)?;
-        let peak_arrivals = schedule
+        let starts_max = schedule
             .as_ref()
-            .map(|schedule| schedule.peak_arrivals(plan.load.timeout_ns));
+            .map(|schedule| starts_max(schedule, &plan.load));
         let exchanges = match plan.load.stop {
             Stop::Count { exchanges } => exchanges,
             Stop::Duration { .. } | Stop::Interrupted => 0,
@@ -85,7 +85,7 @@ impl Setup {
             },
             sockets: protocol.sockets,
             schedule,
-            peak_arrivals,
+            starts_max,
         })
     }
 
@@ -146,8 +146,8 @@ impl Setup {
     /// Most released exchanges of one worker: what can be in flight, and what may wait.
     #[must_use]
     pub fn exchanges_max(&self, worker: u32, capacity: usize) -> usize {
-        if let Some(peak) = self.peak_arrivals {
-            return capacity + waiting_max(peak, self.workers);
+        if let Some(starts_max) = self.starts_max {
+            return capacity + waiting_max(starts_max, self.workers);
         }
         match self.load.pacing {
             Pacing::Closed { clients, .. } => share(clients, self.workers, worker) as usize,
@@ -194,6 +194,7 @@ impl Setup {
             ClassNumbers::of(classes),
             exchanges_max,
         );
+        recorder = recorder.with_timeout(self.load.timeout_ns);
         if let Some(after_ns) = self.start_timing.bunched_after_ns {
             recorder = recorder.counting_bunched(after_ns);
         }
@@ -260,9 +261,20 @@ fn share(all: u32, parts: u32, part: u32) -> u32 {
     all / parts + u32::from(part < all % parts)
 }
 
-/// Most exchanges of one worker that may wait for a connection: its share of the most starts within the timeout.
-fn waiting_max(peak_arrivals: u64, workers: u32) -> usize {
-    let waiting = peak_arrivals.div_ceil(u64::from(workers));
+/// Most starts of a schedule, of all workers.
+fn starts_max(schedule: &ArrivalSchedule, load: &LoadSpec) -> u64 {
+    let within_ns = |ns: u64| schedule.peak_arrivals(ns);
+    match load.stop {
+        Stop::Duration { window_ns } => within_ns(load.warmup_ns.saturating_add(window_ns)),
+        Stop::Count { exchanges } => within_ns(load.warmup_ns).saturating_add(exchanges),
+        Stop::Interrupted => u64::MAX,
+    }
+}
+
+/// Most exchanges of one worker that may wait for a connection: its share of all starts, up to a limit of memory. How long they
+/// wait, and whether the target ever comes to them, is what is measured.
+fn waiting_max(starts_max: u64, workers: u32) -> usize {
+    let waiting = starts_max.div_ceil(u64::from(workers));
     usize::try_from(waiting).map_or(WAITING_MAX, |n| n.clamp(1, WAITING_MAX))
 }
 
@@ -275,5 +287,22 @@ mod tests {
         assert_eq!(waiting_max(0, 2), 1);
         assert_eq!(waiting_max(2001, 2), 1001);
         assert_eq!(waiting_max(u64::MAX, 1), WAITING_MAX);
+    }
+
+    #[test]
+    fn all_starts_of_a_load_may_wait_whatever_its_timeout() {
+        let schedule = ArrivalSchedule::even(400.0);
+        let mut load = LoadSpec {
+            timeout_ns: 200_000_000,
+            stop: Stop::Duration {
+                window_ns: 20_000_000_000,
+            },
+            ..LoadSpec::new(crate::protocols::http1::client(16))
+        };
+        assert_eq!(starts_max(&schedule, &load), 8000);
+        load.stop = Stop::Count { exchanges: 77 };
+        assert_eq!(starts_max(&schedule, &load), 77);
+        load.stop = Stop::Interrupted;
+        assert_eq!(starts_max(&schedule, &load), u64::MAX);
     }
 }

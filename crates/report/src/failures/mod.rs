@@ -22,6 +22,9 @@ use rule::{FailureCounts, LoopKind};
 /// Number of classes that are named; the others are summed.
 const CLASSES_NAMED: usize = 3;
 
+/// Classes of outcomes that a result counts beside them.
+const COUNTED_APART: [&str; 3] = ["ok", "unfinished", "never-sent"];
+
 /// A share above this could be rounded to 100 %.
 const NEARLY_ALL: f64 = 0.99;
 
@@ -49,10 +52,9 @@ fn roles<'a>(records: &[&'a TrialRecord]) -> impl Iterator<Item = &'a LoadResult
 fn counts(records: &[&TrialRecord]) -> FailureCounts {
     let mut counts = FailureCounts::default();
     for role in roles(records) {
-        // A start that found the queue full is a failure: the target let the queue grow.
-        let failed = role.errors + role.unfinished + role.overflow;
-        counts.failed += failed;
-        counts.exchanges += role.ok + failed;
+        // What was never sent is a failure: the target let the queue grow.
+        counts.failed += role.failed();
+        counts.exchanges += role.exchanges();
     }
     counts
 }
@@ -105,13 +107,13 @@ fn classes(records: &[&TrialRecord], counts: FailureCounts) -> String {
     };
     for role in roles(records) {
         let wrong = role.outcomes.iter();
-        for outcome in wrong.filter(|one| !["ok", "unfinished"].contains(&one.class.as_str())) {
+        for outcome in wrong.filter(|one| !COUNTED_APART.contains(&one.class.as_str())) {
             let source = by_source(outcome.error_source);
             let class = outcome.class.replace('-', " ");
             add(format!("{class}{source}"), outcome.count);
         }
         add("unfinished".into(), role.unfinished);
-        add("dropped because the queue was full".into(), role.overflow);
+        add("never sent".into(), role.never_sent());
     }
     // A stable sort: of equals the first one.
     classes.sort_by_key(|(_, count)| std::cmp::Reverse(*count));

@@ -8,6 +8,7 @@ pub use tables::{seconds, trials};
 
 use std::collections::BTreeMap;
 
+use tare_record::agent::LoadResult;
 use tare_record::record::{FaultRecord, TrialRecord};
 use tare_record::view::{FaultMark, FaultSample, FaultTrial, FaultView, ReadBackView};
 
@@ -108,7 +109,7 @@ fn row(trial_samples: &TrialSamples<'_>) -> FaultTrial {
         errors: record
             .load
             .iter()
-            .map(|role| role.errors + role.unfinished)
+            .map(LoadResult::failed)
             .sum(),
         read_back: record.read_back.as_ref().map(|found| ReadBackView {
             acknowledged: found.acknowledged,

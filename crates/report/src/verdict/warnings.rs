@@ -391,8 +391,8 @@ fn errors(view: &View) -> Vec<String> {
     let mut texts = Vec::new();
     for level in &view.levels {
         for cell in &level.cells {
-            let all = cell.ok + cell.errors + cell.unfinished;
-            let wrong = cell.errors + cell.unfinished;
+            let wrong = cell.errors + cell.unfinished + cell.never_sent;
+            let all = cell.ok + wrong;
             if wrong == 0 || all == 0 || has_finding(view, &cell.arm, &level.name) {
                 continue;
             }
@@ -401,13 +401,14 @@ fn errors(view: &View) -> Vec<String> {
                 .first()
                 .map(|o| format!(", most of them {}", o.class));
             texts.push(format!(
-                "{} at {}: {} of {} exchanges failed ({} errors, {} unfinished{}).",
+                "{} at {}: {} of {} exchanges failed ({} errors, {} unfinished, {} never sent{}).",
                 cell.arm,
                 level.name,
                 wrong,
                 all,
                 cell.errors,
                 cell.unfinished,
+                cell.never_sent,
                 worst.unwrap_or_default()
             ));
         }

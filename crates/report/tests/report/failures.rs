@@ -307,7 +307,7 @@ fn what_is_unanswered_at_the_end_and_what_a_full_queue_turns_away_failed_too() {
     assert_eq!(failed.share, Some(28.0 / 412.0));
     assert_eq!(
         failed.classes,
-        "2.9 % unfinished, 2.9 % dropped because the queue was full, 0.97 % timeout by the target"
+        "2.9 % unfinished, 2.9 % never sent, 0.97 % timeout by the target"
     );
     assert!(is_none(&view, "both-sidecars", "direct", Metric::Median));
 }

@@ -41,7 +41,7 @@ function LoadRows({ load }: { load: LoadResult }): JSX.Element {
           ["window", clock(load.window_ns)],
           ["offered rate", load.offered_per_s == null ? "no rate" : `${significant(load.offered_per_s)}/s`],
           ["intended, released, sent", `${count(load.intended)}, ${count(load.released)}, ${count(load.sent)}`],
-          ["ok, errors, unfinished", `${count(load.ok)}, ${count(load.errors)}, ${count(load.unfinished)}`],
+          ["ok + errors + unfinished + never sent", `${count(load.ok)} + ${count(load.errors)} + ${count(load.unfinished)} + ${count(Math.max(load.never_sent ?? 0, load.overflow))}`],
           ["status", (load.ok_by_status ?? []).map((one) => `${one.status}: ${count(one.count)}`).join(", ") || MISSING],
           ["connections", `${count(connections.opened)} opened, ${count(connections.reconnects)} again, ${count(connections.failed)} failed, at most ${count(connections.peak)} at once`],
           ["sent, received", `${size(load.bytes_sent)}, ${size(load.bytes_received)}`],

@@ -73,8 +73,7 @@ impl Assertion {
     /// Every value that must fulfil the assertion, with a text for what it is of.
     fn values(&self, outcome: &LoadOutcome, rate: LoadRate) -> Vec<(&'static str, ObservedValue)> {
         let result = &outcome.result;
-        let wrong = result.errors + result.unfinished;
-        let all = result.ok + wrong;
+        let wrong = result.failed();
         let of = |name, latencies: Option<Latencies>, point| (name, observed(latencies, point));
         match self.condition.metric {
             LoadMetric::Rate => {
@@ -87,10 +86,10 @@ impl Assertion {
             LoadMetric::Errors => vec![("", ObservedValue::Exactly(wrong as f64))],
             LoadMetric::ErrorRate => vec![(
                 "",
-                match all {
-                    0 => ObservedValue::Unknown("there were no exchanges"),
-                    all => ObservedValue::Exactly(wrong as f64 / all as f64),
-                },
+                result.error_rate().map_or(
+                    ObservedValue::Unknown("there were no exchanges"),
+                    ObservedValue::Exactly,
+                ),
             )],
             LoadMetric::Latency(kind, point) => {
                 let (ok, all) = match kind {
@@ -103,7 +102,7 @@ impl Assertion {
                     0 => vec![of("", ok, point)],
                     // Fast errors would improve a quantile, and leaving slow ones out would, too: both sets must fulfil it.
                     _ => vec![
-                        of(" of the successful responses", ok, point),
+                        of(" of the successful and the unanswered ones", ok, point),
                         of(" with the errors", all, point),
                     ],
                 }

@@ -110,10 +110,14 @@ fn target_limits(outcome: &LoadOutcome, rate: LoadRate) -> Vec<String> {
             per_s(offered)
         ));
     }
-    if result.overflow > 0 {
+    if result.never_sent() > 0 {
+        let why = match result.never_sent() - result.overflow {
+            0 => "the queue of waiting ones was full",
+            _ => "the queue of waiting ones was full, or the load was aborted before their turn",
+        };
         warnings.push(format!(
-            "{} requests were never sent: the queue of waiting ones was full",
-            result.overflow
+            "{} requests were never sent: {why}; they count as failed, with lower bounds as latency",
+            result.never_sent()
         ));
     }
     if result.unfinished > 0 {

@@ -24,7 +24,7 @@ pub fn report(
     let mut latency_ns: BTreeMap<String, LatencyReport> = outcome
         .totals
         .iter()
-        .map(|(tag, latencies)| (tag.clone(), latency_report(latencies)))
+        .filter_map(|(tag, total)| Some((tag.clone(), latency_report(&total.latencies().ok()?))))
         .collect();
     for (tag, latencies) in [
         ("all.latency", outcome.latency()),

@@ -21,8 +21,12 @@ pub(super) fn outcomes(out: &mut SummaryWriter, outcome: &LoadOutcome) {
     out.line(
         "requests",
         &format!(
-            "{} intended, {} sent, {} ok, {} failed, {} unfinished",
-            result.intended, result.sent, result.ok, result.errors, result.unfinished
+            "{} intended = {} ok + {} failed + {} unfinished + {} never sent",
+            result.intended,
+            result.ok,
+            result.errors,
+            result.unfinished,
+            result.never_sent()
         ),
     );
     let by_class = by_class(&result.outcomes);

@@ -19,6 +19,9 @@ const QUANTILES: [(&str, f64); 7] = [
     ("p99.99", 0.9999),
 ];
 
+/// Most requests that the text has a row for.
+const REQUESTS_SHOWN: usize = 20;
+
 /// Width of the first column, and least width of the others.
 const NAME: usize = 8;
 const WIDTH: usize = 11;
@@ -59,8 +62,8 @@ pub(super) fn latencies(out: &mut SummaryWriter, outcome: &LoadOutcome) {
     if outcome.latency().is_some() {
         out.faint(
             "latency: from the release of a request to the kernel's receipt of the answer, as a punctual client sees it; \
-             response: from its intended start, lateness included; service: from sending on. Successful responses; – where fewer \
-             than ten lie beyond.",
+             response: from its intended start, lateness included; service: from sending on. Successful responses, and requests \
+             without an answer as lower bounds; – where fewer than ten lie beyond.",
         );
     }
     out.plain("");
@@ -137,24 +140,48 @@ pub(super) fn bar(count: u64, most: u64, width: usize) -> String {
     bar
 }
 
+/// Keeps the order of a few; of more than `most`, those with the longest mean, the longest first.
+fn slowest<'a, T>(
+    all: impl Iterator<Item = T>,
+    most: usize,
+    latencies: impl Fn(&T) -> &'a Latencies,
+) -> Vec<T> {
+    let mut all: Vec<T> = all.collect();
+    if all.len() > most {
+        let mean = |one: &T| latencies(one).mean_ns().unwrap_or_default();
+        all.sort_by(|a, b| mean(b).total_cmp(&mean(a)));
+        all.truncate(most);
+    }
+    all
+}
+
 /// Latency by request, when there are several.
 pub(super) fn requests(out: &mut SummaryWriter, outcome: &LoadOutcome) {
     let by_request = outcome.sums(|tag| {
-        (tag.quantity == "latency" && tag.class.is_none())
+        (tag.quantity == "latency" && tag.is_in_latency())
             .then_some(tag.request)
             .flatten()
     });
     if by_request.len() < 2 {
         return;
     }
-    let head = ["latency, of", "ok", "p50", "p99", "max"];
+    let head = ["latency, of", "count", "p50", "p99", "max"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
-    rows.extend(by_request.iter().map(|(name, latencies)| {
+    let shown = slowest(by_request.iter(), REQUESTS_SHOWN, |(_, latencies)| latencies);
+    rows.extend(shown.iter().map(|(name, latencies)| {
         let [p50, p99] = [0.5, 0.99].map(|q| quantile(latencies.quantile(q)));
         let count = latencies.count().to_string();
-        vec![(*name).to_owned(), count, p50, p99, largest(latencies)]
+        vec![(**name).to_owned(), count, p50, p99, largest(latencies)]
     }));
     out.table(&rows);
+    if shown.len() < by_request.len() {
+        let words = format!(
+            "the slowest {} of {} requests, by their mean; all of them are in --json",
+            shown.len(),
+            by_request.len()
+        );
+        out.faint(&words);
+    }
     out.plain("");
 }
 
@@ -200,6 +227,22 @@ pub(super) fn statuses(out: &mut SummaryWriter, outcome: &LoadOutcome) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_many_requests_the_slowest_are_shown_and_few_keep_their_order() {
+        let of = |ns| {
+            let mut one = Latencies::new(tare_stats::Range::default()).unwrap();
+            one.record(ns);
+            (ns, one)
+        };
+        let all: Vec<_> = [50, 70, 10, 90].map(of).into();
+        let shown = |most| {
+            let shown = slowest(all.iter(), most, |(_, latencies)| latencies);
+            shown.iter().map(|(ns, _)| *ns).collect::<Vec<u64>>()
+        };
+        assert_eq!(shown(4), [50, 70, 10, 90]);
+        assert_eq!(shown(2), [90, 70]);
+    }
 
     #[test]
     fn a_bar_is_as_long_as_its_share_and_never_nothing_for_something() {

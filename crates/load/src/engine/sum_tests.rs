@@ -1,0 +1,387 @@
+//! One sum for every load: each intended exchange is ok, an error, unfinished or never sent, whatever the protocol, the schedule, the
+//! server's behaviour, the length of the queue and the end of the load.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use tare_mongo::database::{Context, Database, Limits};
+use tare_mongo::message::{Header, MESSAGE_BYTES_MAX, Message};
+use tare_record::load::{AtEnd, CallSpec, LoadSpec, Pacing, SessionSpec, Shard, Stop};
+use tare_stats::random::Random;
+
+use super::sim::{MS, Reply, S, Scripted, Sim, answer, connections, pool};
+use super::{ExchangeRecorder, SessionWindow};
+use crate::arrivals::{
+    ArrivalSchedule, ArrivalTrace, Arrivals, ClosedLoop, NEVER, OpenLoop, SharedCount,
+};
+use crate::client::Client;
+use crate::protocols::connect::{AfterOpen, Connect};
+use crate::protocols::grpc::{EncodedCall, Grpc};
+use crate::protocols::http1;
+use crate::protocols::http1::client::Http1Client;
+use crate::protocols::http2::client::rig;
+use crate::protocols::http2::codec::Limits as Http2Limits;
+use crate::protocols::http2::codec::tests::{block, raw, settings};
+use crate::protocols::http2::stream_protocol::StreamProtocol;
+use crate::protocols::http2::{Http2, Http2Plan, Windows};
+use crate::protocols::mongodb::{DocumentSource, MongoData, Mongodb, MongodbPlan, Operation};
+use crate::protocols::tcp::{Tcp, TcpContent, TcpExchange};
+use crate::protocols::udp::{Udp, UdpOptions, UdpPlan};
+use crate::protocols::ConnectionSecurity;
+use crate::session::{Program, SessionRequests, SessionRequestsPlan, Sessions};
+use crate::tally::Quantity;
+use crate::template::{Filler, Moment};
+
+/// What a load is made of, apart from its protocol.
+#[derive(Debug, Clone)]
+struct Case {
+    pacing: Pace,
+    warmup_ns: u64,
+    stop: Stop,
+    /// Exchanges that may be in flight or wait.
+    queue: usize,
+    ending: Ending,
+    /// The server's behaviour.
+    script: Vec<u8>,
+}
+
+#[derive(Debug, Clone)]
+enum Pace {
+    Constant(f64),
+    Poisson(f64),
+    Replay(Vec<u64>, AtEnd),
+    Closed(usize),
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Ending {
+    /// By its stop condition, with a drain of this length.
+    Planned { drain_ns: u64 },
+    /// By a signal at this time, with a drain.
+    Interrupted { at_ns: u64 },
+    /// At once, by a second signal, while the generator is late by this much.
+    Aborted { at_ns: u64, late_ns: u64 },
+}
+
+fn cases() -> impl Strategy<Value = Case> {
+    let gaps = prop::collection::vec(MS..200 * MS, 2..40);
+    let at_end = prop_oneof![Just(AtEnd::Stop), Just(AtEnd::Repeat)];
+    let pacing = prop_oneof![
+        (1.0..300.0_f64).prop_map(Pace::Constant),
+        (1.0..300.0_f64).prop_map(Pace::Poisson),
+        (gaps, at_end).prop_map(|(gaps, at_end)| {
+            let mut at_ns = 0;
+            let starts = gaps.iter().map(|gap| {
+                at_ns += gap;
+                at_ns
+            });
+            Pace::Replay(starts.collect(), at_end)
+        }),
+        (1..8_usize).prop_map(Pace::Closed),
+    ];
+    let stop = prop_oneof![
+        (1..3000_u64).prop_map(|ms| Stop::Duration { window_ns: ms * MS }),
+        (1..300_u64).prop_map(|exchanges| Stop::Count { exchanges }),
+    ];
+    let ending = prop_oneof![
+        (0..3000_u64).prop_map(|ms| Ending::Planned { drain_ns: ms * MS }),
+        (0..3000_u64).prop_map(|ms| Ending::Interrupted { at_ns: ms * MS }),
+        (0..3000_u64, 0..500_u64).prop_map(|(at_ms, late_ms)| Ending::Aborted {
+            at_ns: at_ms * MS,
+            late_ns: late_ms * MS,
+        }),
+    ];
+    let script = prop::collection::vec(any::<u8>(), 1..60);
+    (pacing, 0..500_u64, stop, 1..60_usize, ending, script).prop_map(
+        |(pacing, warmup_ms, stop, queue, ending, script)| Case {
+            pacing,
+            warmup_ns: warmup_ms * MS,
+            stop,
+            queue,
+            ending,
+            script,
+        },
+    )
+}
+
+impl Case {
+    /// The schedule; `None` for a closed loop.
+    fn schedule(&self) -> Option<ArrivalSchedule> {
+        match &self.pacing {
+            Pace::Constant(rate_per_s) => Some(ArrivalSchedule::even(*rate_per_s)),
+            Pace::Poisson(rate_per_s) => {
+                let load = LoadSpec {
+                    pacing: Pacing::Poisson {
+                        rate_per_s: *rate_per_s,
+                    },
+                    ..LoadSpec::new(http1::client(1))
+                };
+                ArrivalSchedule::of_load(&load, 7).unwrap()
+            }
+            Pace::Replay(starts_ns, at_end) => {
+                let shard = Shard::ALL;
+                let trace = ArrivalTrace::of("a", starts_ns.clone(), 1.0, *at_end, shard).unwrap();
+                Some(ArrivalSchedule::Recorded(Arc::new(trace)))
+            }
+            Pace::Closed(_) => None,
+        }
+    }
+
+    fn arrivals(&self) -> Arrivals {
+        match (self.schedule(), &self.pacing) {
+            (Some(schedule), _) => {
+                let open = OpenLoop::new(schedule, self.warmup_ns, self.stop, 0, 1);
+                Arrivals::OpenLoop(open)
+            }
+            (None, Pace::Closed(clients)) => {
+                let Stop::Count { exchanges } = self.stop else {
+                    let shared = SharedCount::new(0, 1);
+                    let looped = ClosedLoop::new(*clients, MS, self.warmup_ns, self.stop, &shared);
+                    return Arrivals::ClosedLoop(looped);
+                };
+                let shared = SharedCount::new(exchanges, 1);
+                let looped = ClosedLoop::new(*clients, MS, self.warmup_ns, self.stop, &shared);
+                Arrivals::ClosedLoop(looped)
+            }
+            (None, _) => panic!("only a closed loop has no schedule"),
+        }
+    }
+
+    /// When the load ends that begins at a second.
+    fn end_ns(&self, sim_now_ns: u64) -> u64 {
+        match self.ending {
+            Ending::Planned { .. } => NEVER,
+            Ending::Interrupted { at_ns } => S + at_ns,
+            Ending::Aborted { .. } => sim_now_ns,
+        }
+    }
+
+    /// Starts that the schedule has in the time that ran, counted one by one: warm-up and window.
+    fn scheduled(&self, ended_ns: u64) -> Option<(u64, u64)> {
+        let mut schedule = self.schedule()?;
+        let length_ns = schedule.length_ns();
+        let (mut before, mut within, mut index) = (0, 0, 0);
+        while let Some(at_ns) = schedule.at(index) {
+            let is_over = match self.stop {
+                Stop::Duration { window_ns } => at_ns >= self.warmup_ns + window_ns,
+                Stop::Count { exchanges } => within == exchanges,
+                Stop::Interrupted => false,
+            };
+            if is_over || at_ns >= length_ns || S + at_ns >= ended_ns {
+                break;
+            }
+            match at_ns < self.warmup_ns {
+                true => before += 1,
+                false => within += 1,
+            }
+            index += 1;
+        }
+        Some((before, within))
+    }
+}
+
+/// Runs a load to its end, as a worker does, and checks its sum.
+fn check<C: Client>(
+    client: C,
+    reply: impl FnMut(&[u8]) -> Vec<u8> + 'static,
+    case: &Case,
+    adapt: impl FnOnce(ExchangeRecorder) -> ExchangeRecorder,
+) -> Result<(), TestCaseError> {
+    let queue = match case.pacing {
+        Pace::Closed(clients) => clients,
+        _ => case.queue,
+    };
+    let far = Scripted::new(case.script.clone(), Box::new(reply) as Reply);
+    let adapt = |recorder: ExchangeRecorder| adapt(recorder.with_timeout(S));
+    let mut sim = Sim::with_recorder(client, case.arrivals(), queue, far, adapt);
+    match case.ending {
+        Ending::Planned { drain_ns } => {
+            // Longer than any of these schedules: a count of 300 at one a second.
+            for second in 2..400 {
+                sim.run_until(second * S);
+                if sim.engine.recorder().arrivals().is_over(sim.net.now_ns) {
+                    break;
+                }
+            }
+            let until_ns = sim.net.now_ns + drain_ns;
+            sim.run_until(until_ns);
+        }
+        Ending::Interrupted { at_ns } => {
+            sim.run_until(S + at_ns);
+            sim.engine.recorder_mut().end_window_at(S + at_ns);
+            sim.run_until(S + at_ns + S / 2);
+        }
+        Ending::Aborted { at_ns, late_ns } => {
+            sim.run_until(S + at_ns);
+            sim.net.now_ns = sim.net.now_ns.max(S + at_ns);
+            sim.hold_up(late_ns);
+        }
+    }
+    let ended_ns = case.end_ns(sim.net.now_ns);
+    sim.engine.abandon(&mut sim.net);
+    let counts = sim.engine.recorder().counts().clone();
+    prop_assert!(counts.add_up(), "{counts:?}");
+    if let Some((before, within)) = case.scheduled(ended_ns) {
+        let (all, window) = (counts.all.intended, counts.window.intended);
+        prop_assert_eq!((all - window, window), (before, within));
+    }
+    let result = counts.exchanges_of_window();
+    if let super::ArrivalKind::Exchanges = counts.released {
+        // Each has one latency, a bound where there was no answer.
+        let seen = sim.observed().count(Quantity::Latency) as u64;
+        prop_assert_eq!(seen, result.intended);
+    }
+    Ok(())
+}
+
+fn as_is(recorder: ExchangeRecorder) -> ExchangeRecorder {
+    recorder
+}
+
+/// Answers each request of an HTTP/2 connection on its stream.
+fn on_streams(right: fn(u32) -> Vec<u8>) -> impl FnMut(&[u8]) -> Vec<u8> + 'static {
+    const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    move |bytes| {
+        let mut out = Vec::new();
+        let mut rest = bytes;
+        if let Some(behind) = rest.strip_prefix(PREFACE) {
+            out.extend(settings(&[]));
+            rest = behind;
+        }
+        while let [a, b, c, kind, flags, s0, s1, s2, s3, behind @ ..] = rest {
+            let length = u32::from_be_bytes([0, *a, *b, *c]) as usize;
+            if *kind <= 1 && flags & 1 == 1 {
+                out.extend(right(u32::from_be_bytes([*s0, *s1, *s2, *s3])));
+            }
+            rest = behind.get(length..).unwrap_or_default();
+        }
+        out
+    }
+}
+
+fn over_http2<D: StreamProtocol>(requests: Arc<[D::Request]>) -> Http2<D> {
+    Http2::new(Http2Plan {
+        requests,
+        connections: connections(2, S),
+        streams: 3,
+        windows: Windows::default(),
+        limits: Http2Limits::default(),
+    })
+}
+
+fn call_answer(stream: u32) -> Vec<u8> {
+    let head = block(&[(":status", "200"), ("content-type", "application/grpc")]);
+    let trailers = block(&[("grpc-status", "0")]);
+    [
+        raw(1, 4, stream, &head),
+        raw(0, 0, stream, &[0; 5]),
+        raw(1, 5, stream, &trailers),
+    ]
+    .concat()
+}
+
+/// Tare's own database behind all connections.
+fn of_database() -> impl FnMut(&[u8]) -> Vec<u8> + 'static {
+    let mut database = Database::new(Limits::default());
+    move |bytes| {
+        let mut out = Vec::new();
+        if let Ok(Some(header)) = Header::read(bytes, MESSAGE_BYTES_MAX)
+            && let Ok(message) = Message::read(&header, bytes)
+        {
+            let context = Context {
+                connection: 1,
+                now_ms: 0,
+            };
+            database.serve(&header, &message, context, &mut out);
+        }
+        out
+    }
+}
+
+/// Sessions of two requests.
+fn sessions() -> Sessions {
+    let step = |name: &str| {
+        serde_json::json!({ "probability": 1.0, "condition": null, "action": {
+            "action": "request", "captures": [], "capture_bytes_max": 100, "on_failure": "abort",
+            "request": { "name": name, "weight": 1.0, "method": "GET", "path": "/", "headers": [],
+                "body": { "kind": "none" }, "template": "session",
+                "expect": { "status": "success", "body": "any" } } } })
+    };
+    let steps = [step("first"), step("second")];
+    let spec: SessionSpec =
+        serde_json::from_value(serde_json::json!({ "steps": steps, "cookies": "kept" })).unwrap();
+    let program = Arc::new(Program::new(&spec, &[], "test").unwrap());
+    let filler = Filler::new(1, (0, 1), [].into(), program.cycles, Moment::of_unix(0));
+    let scripted = SessionRequests::new(SessionRequestsPlan {
+        program,
+        filler,
+        part: (0, 1),
+        clock: (S, 1_795_219_200),
+        security: ConnectionSecurity::Plain,
+    });
+    Sessions::new(Http1Client::new(scripted, &connections(3, S)), 60)
+}
+
+proptest! {
+    #[test]
+    fn http1(case in cases()) {
+        check(pool(3), |_| answer(), &case, as_is)?;
+    }
+
+    #[test]
+    fn http2(case in cases()) {
+        let client = over_http2(rig::requests().iter().take(1).cloned().collect());
+        check::<Http2<crate::protocols::http2::stream_protocol::Http>>(client, on_streams(rig::ok), &case, as_is)?;
+    }
+
+    #[test]
+    fn grpc(case in cases()) {
+        let timeout = std::time::Duration::from_secs(1);
+        let mut spec = rig::spec("GET", 0);
+        spec.path = "/echo.Echo/Say".into();
+        let call = EncodedCall::new(&spec, &CallSpec::default(), "here", ConnectionSecurity::Plain, timeout);
+        let calls: Arc<[EncodedCall]> = [call.unwrap()].into();
+        check::<Http2<Grpc>>(over_http2(calls), on_streams(call_answer), &case, as_is)?;
+    }
+
+    #[test]
+    fn tcp(case in cases()) {
+        let echo = TcpExchange::Echo { send_bytes: 30, expect_bytes: 30, content: TcpContent::Pattern };
+        check(Tcp::new(echo, &connections(3, S)), <[u8]>::to_vec, &case, as_is)?;
+    }
+
+    #[test]
+    fn udp(case in cases()) {
+        let client = Udp::new(UdpPlan {
+            connections: connections(2, S),
+            options: UdpOptions { datagram_bytes: 40, in_flight_max: 1 },
+            key: 7,
+        });
+        check(client, <[u8]>::to_vec, &case, as_is)?;
+    }
+
+    #[test]
+    fn mongodb(case in cases()) {
+        let data = MongoData { database: "d".into(), collection: "c".into(), documents: 10, document_bytes: 100 };
+        let client = Mongodb::new(MongodbPlan {
+            operations: [Operation::Find].into(),
+            connections: connections(3, S),
+            documents: DocumentSource::new(&data, (0, 1), 7, Random::from_seed(1)),
+        });
+        check(client, of_database(), &case, as_is)?;
+    }
+
+    #[test]
+    fn connect(case in cases()) {
+        check(Connect::new(connections(3, S), AfterOpen::Close), |_| Vec::new(), &case, as_is)?;
+    }
+
+    #[test]
+    fn sessions_and_their_requests(case in cases()) {
+        let window = match case.stop {
+            Stop::Count { .. } => SessionWindow::Counted,
+            _ => SessionWindow::Timed,
+        };
+        check(sessions(), |_| answer(), &case, |recorder| recorder.for_sessions(window))?;
+    }
+}
