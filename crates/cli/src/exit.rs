@@ -1,5 +1,6 @@
 //! Exit codes, and their choice for an error.
 
+use std::any::Any;
 use std::fmt;
 use std::process::ExitCode;
 
@@ -113,30 +114,44 @@ impl fmt::Display for Mark {
 
 impl std::error::Error for Mark {}
 
-/// An error of the input; exit code 2.
-pub fn bad_input(error: impl fmt::Display) -> anyhow::Error {
+/// An error of the input; exit code 2. An [`anyhow::Error`] keeps its causes.
+pub fn bad_input(error: impl fmt::Display + 'static) -> anyhow::Error {
     marked(Exit::BadInput, error)
 }
 
-/// Nothing could be measured; exit code 4.
-pub fn unmeasured(error: impl fmt::Display) -> anyhow::Error {
+/// Nothing could be measured; exit code 4. An [`anyhow::Error`] keeps its causes.
+pub fn unmeasured(error: impl fmt::Display + 'static) -> anyhow::Error {
     marked(Exit::NothingMeasured, error)
 }
 
-fn marked(exit: Exit, error: impl fmt::Display) -> anyhow::Error {
-    anyhow::Error::new(Mark(exit)).context(error.to_string())
+fn marked(exit: Exit, error: impl fmt::Display + 'static) -> anyhow::Error {
+    // Displayed alone, such an error is its outermost context.
+    let texts = match (&error as &dyn Any).downcast_ref::<anyhow::Error>() {
+        Some(error) => texts(error),
+        None => vec![error.to_string()],
+    };
+    let mark = anyhow::Error::new(Mark(exit));
+    texts.into_iter().rev().fold(mark, anyhow::Error::context)
+}
+
+/// An error and its causes as they are told, as text and as JSON. The mark is the innermost cause and is left out, and so is a cause
+/// whose text the error before it has already.
+pub(crate) fn texts(error: &anyhow::Error) -> Vec<String> {
+    let mut texts: Vec<String> = Vec::new();
+    for cause in error.chain().filter(|cause| !cause.is::<Mark>()) {
+        let text = cause.to_string();
+        if !texts.last().is_some_and(|before| before.contains(&text)) {
+            texts.push(text);
+        }
+    }
+    texts
 }
 
 /// Prints an error with its causes, as JSON too where that was asked for, and chooses the exit code.
 pub fn report(error: &anyhow::Error, json: JsonOutput) -> ExitCode {
     let mark = error.downcast_ref::<Mark>();
     let exit = mark.map_or(Exit::Environment, |mark| mark.0);
-    // The mark is the innermost cause and is not printed.
-    let texts: Vec<String> = error
-        .chain()
-        .filter(|cause| !cause.is::<Mark>())
-        .map(ToString::to_string)
-        .collect();
+    let texts = texts(error);
     let mut shown = texts.join(": ");
     // Any file, socket or process may be the one too many: the next step is the same for all.
     if shown.contains("Too many open files") && !shown.contains("ulimit") {
@@ -214,8 +229,27 @@ mod tests {
         let error = unmeasured("no connection").context("the first probe");
         let mark = error.downcast_ref::<Mark>().unwrap();
         assert_eq!(mark.0, Exit::NothingMeasured);
-        let shown = error.chain().filter(|cause| !cause.is::<Mark>());
-        let shown: Vec<String> = shown.map(ToString::to_string).collect();
-        assert_eq!(shown, ["the first probe", "no connection"]);
+        assert_eq!(texts(&error), ["the first probe", "no connection"]);
+    }
+
+    #[test]
+    fn an_error_of_the_input_keeps_every_cause_whatever_it_is_made_of() {
+        let shown = |error: anyhow::Error| {
+            let mark = error.downcast_ref::<Mark>().unwrap();
+            assert_eq!(mark.0, Exit::BadInput);
+            texts(&error)
+        };
+        let caused = anyhow::anyhow!("another host").context("line 2 of the targets");
+        let expected = ["line 2 of the targets", "another host"];
+        assert_eq!(shown(bad_input(caused)), expected);
+        assert_eq!(shown(bad_input("a text")), ["a text"]);
+        assert_eq!(shown(bad_input(String::from("a text"))), ["a text"]);
+        // A cause that the text has already is not told twice.
+        let missing = std::io::Error::other("no such file");
+        let told = anyhow::Error::new(missing).context("cannot read x: no such file");
+        assert_eq!(shown(bad_input(told)), ["cannot read x: no such file"]);
+        // Marked twice, as by a command that uses another one.
+        let again = bad_input(bad_input("inner").context("outer"));
+        assert_eq!(shown(again), ["outer", "inner"]);
     }
 }

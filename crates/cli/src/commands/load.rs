@@ -67,7 +67,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         let server = plan::server(&args, &target).map_err(bad_input)?;
         server
             .wait_until_serving(service)
-            .map_err(|error| unmeasured(format_args!("{error:#}")))?;
+            .map_err(unmeasured)?;
     }
     let resolved = ResolvedLoad::new(&args, &target, content).map_err(bad_input)?;
     if args.request.dry_run {
@@ -292,7 +292,7 @@ fn exit(
         failed = true;
     }
     let result = &outcome.result;
-    let mut is_unanswered = result.ok == 0 && result.errors + result.unfinished > 0;
+    let mut is_unanswered = result.ok == 0 && result.failed() > 0;
     if is_unanswered {
         screen::say("error: no request succeeded");
     }

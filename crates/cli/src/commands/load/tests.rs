@@ -1,4 +1,4 @@
-//! Tests that the commands of docs/COMING-FROM.md are valid.
+//! Tests that the commands of docs/COMING-FROM.md are valid, and that wrong files are told with their reason.
 
 use std::path::Path;
 
@@ -8,6 +8,7 @@ use super::plan::{Content, ResolvedLoad};
 use super::target::LoadUrl;
 use crate::Cli;
 use crate::commands::Command;
+use crate::exit::{self, bad_input};
 
 /// Every `tare load` line in the shell blocks of the page.
 fn commands() -> Vec<String> {
@@ -64,6 +65,53 @@ fn every_command_of_the_page_for_newcomers_is_read_and_planned() {
             panic!("{line}\n{error:#}");
         }
     }
+}
+
+/// What is said of these arguments: the error of the input and its causes, as text and JSON have them.
+fn said(arguments: &[&str]) -> Vec<String> {
+    let words = ["tare", "load"].iter().chain(arguments);
+    let cli = Cli::try_parse_from(words).unwrap_or_else(|e| panic!("{arguments:?}\n{e}"));
+    let Command::Load(args) = cli.command else {
+        panic!("{arguments:?} is no load");
+    };
+    let refused = || -> anyhow::Result<()> {
+        let content = Content::read(&args).map_err(bad_input)?;
+        let target = LoadUrl::parse(&content.url).map_err(bad_input)?;
+        ResolvedLoad::new(&args, &target, content).map_err(bad_input)?;
+        Ok(())
+    };
+    exit::texts(&refused().expect_err("a wrong file is refused"))
+}
+
+#[test]
+fn a_wrong_file_is_told_with_its_reason_whichever_option_names_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, content: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, content).unwrap();
+        path.display().to_string()
+    };
+    let url = "http://127.0.0.1:1/";
+    let two = file("two.txt", "GET http://a:1/\nGET http://b:1/\n");
+    let foreign = file("foreign.txt", "POST http://a:1/\n@/etc/hostname\n");
+    let null = file("null.jsonl", r#"{"method":"GET","url":"http://a:1/","header":null}"#);
+    let session = file("session.yaml", "steps:\n- {name: a, path: /, whatever: 1}\n");
+    let requests = file("requests.yaml", "requests:\n- {name: a, path: /, whatever: 1}\n");
+    let cases: [(&[&str], &str); 5] = [
+        (&["--targets", &two], "another host than http://a:1"),
+        (&["--targets", &foreign], "of its own folder only"),
+        (&["--targets", &null], "invalid type: null"),
+        (&["--session", &session, url], "whatever"),
+        (&["--requests", &requests, url], "whatever"),
+    ];
+    for (arguments, reason) in cases {
+        let texts = said(arguments);
+        let told = texts.join(": ");
+        assert!(told.contains(reason), "{arguments:?}: {told}");
+    }
+    let texts = said(&["--targets", &two]);
+    assert_eq!(texts[0], "line 2 of the targets", "JSON has the causes apart");
+    assert_eq!(texts.len(), 2);
 }
 
 #[test]
