@@ -10,12 +10,15 @@ use tare_record::escape::{escape_line, escape_lines};
 use tare_record::event::RunEvent;
 use tare_record::plan::Plan;
 use tare_record::record::{TrialRecord, TrialStatus};
-use tare_record::view::Overhead;
+use tare_record::view::{Overhead, View};
 use tare_report::quantity;
 
 use crate::screen::{self, say_raw};
 use crate::signals::Interruption;
 use crate::values::{MISSING, clock, maybe_time};
+
+/// File of the provisional report, in the folder of a run whose progress is no terminal.
+const PROVISIONAL: &str = "provisional.txt";
 
 /// How progress is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -167,7 +170,25 @@ impl ProgressWatcher {
         )));
     }
 
-    /// Prints a provisional table after the first block, and from the third on.
+    /// Shows a provisional report: on a terminal at once. A log would have it between its lines: there it is a file.
+    fn provisional(&self, folder: &Path, view: &View, (block, of): (u32, u32)) {
+        let screen = screen::screen(&console::Term::stderr());
+        let report = tare_report::terminal::terminal(view, screen);
+        if self.output == ProgressOutput::Terminal {
+            return self.say(&report);
+        }
+        let file = folder.join(PROVISIONAL);
+        let said = match tare_conduct::write_synced(&file, report.as_bytes()) {
+            Ok(()) => format!("provisional report in {}", file.display()),
+            Err(error) => format!("no provisional report: {error}"),
+        };
+        self.say(&escape_lines(&format!(
+            "{} · block {block}/{of} · {said}",
+            self.experiment
+        )));
+    }
+
+    /// Makes a provisional report after the first block, and from the third on.
     fn block_done(&self, folder: &Path, block: u32, of: u32) {
         let is_shown = matches!(self.output, ProgressOutput::Terminal | ProgressOutput::Log);
         if !is_shown || block == of {
@@ -175,11 +196,7 @@ impl ProgressWatcher {
         }
         if block == 1 || block >= 3 {
             match tare_report::read(folder) {
-                Ok(run) => {
-                    let screen = screen::screen(&console::Term::stderr());
-                    let view = tare_report::view(&run);
-                    self.say(&tare_report::terminal::terminal(&view, screen));
-                }
+                Ok(run) => self.provisional(folder, &tare_report::view(&run), (block, of)),
                 Err(error) => self.say(&escape_lines(&format!("  (no table yet: {error})"))),
             }
         }

@@ -1,4 +1,4 @@
-//! SIGINT, SIGTERM and SIGHUP: the first signal requests the end, a second one forces it.
+//! SIGINT, SIGTERM, and SIGHUP unless it is ignored (`nohup`): the first signal requests the end, a second one forces it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -22,6 +22,9 @@ impl Interruption {
     pub fn listen() -> anyhow::Result<Self> {
         let heard = Self::default();
         for signal in [SIGINT, SIGTERM, SIGHUP] {
+            if signal == SIGHUP && tare_load::is_ignored(signal) {
+                continue;
+            }
             let code = i32::from(Exit::of_signal(signal).code());
             let number = usize::try_from(signal).unwrap_or_default();
             // In this order: at the first signal the flag is not set yet, so the shutdown is skipped, and when the flag is set the

@@ -360,6 +360,12 @@ fn ctrl_c_ends_a_load_that_prints_its_result_and_a_second_one_waits_for_nothing(
     let found: LoadReport = serde_json::from_str(&stdout(&terminated)).unwrap();
     assert_eq!(found.result.ended, LoadEnd::Interrupted);
     assert_eq!(terminated.status.code(), Some(143));
+
+    let hung_up = interrupted("HUP", 1, "delay=100ms");
+    let found: LoadReport = serde_json::from_str(&stdout(&hung_up)).unwrap();
+    assert_eq!(found.result.ended, LoadEnd::Interrupted);
+    assert!(found.result.ok > 0);
+    assert_eq!(hung_up.status.code(), Some(129));
 }
 
 /// The lines of `--json-lines`.

@@ -65,6 +65,6 @@ pub use generator::{
     spread,
 };
 pub use load::{Load, UrlError};
-pub use sys::EndSignals;
+pub use sys::{EndSignals, is_ignored};
 pub use tally::Quantity;
 pub use worker::SchedulingPolicy;

@@ -186,7 +186,18 @@ pub fn run_in_real_time() -> io::Result<()> {
     check(unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) })
 }
 
-/// The signals that end a load: SIGINT and SIGTERM.
+/// Whether this process was started with a signal ignored, as `nohup` does with SIGHUP: then it is to go on.
+#[must_use]
+pub fn is_ignored(signal: libc::c_int) -> bool {
+    let mut action = MaybeUninit::<libc::sigaction>::uninit();
+    // SAFETY: without a new action the present one is written to a live value, and read only if that succeeded.
+    unsafe {
+        libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) == 0
+            && action.assume_init().sa_sigaction == libc::SIG_IGN
+    }
+}
+
+/// The signals that end a load: SIGINT, SIGTERM, and SIGHUP unless it is ignored.
 #[derive(Clone, Copy)]
 pub struct EndSignals(libc::sigset_t);
 
@@ -202,6 +213,10 @@ impl EndSignals {
             check(libc::sigemptyset(set.as_mut_ptr()))?;
             check(libc::sigaddset(set.as_mut_ptr(), libc::SIGINT))?;
             check(libc::sigaddset(set.as_mut_ptr(), libc::SIGTERM))?;
+            // Blocked signals are received even if they are ignored.
+            if !is_ignored(libc::SIGHUP) {
+                check(libc::sigaddset(set.as_mut_ptr(), libc::SIGHUP))?;
+            }
             set.assume_init()
         };
         // SAFETY: the set is initialised; no old mask is asked for.
