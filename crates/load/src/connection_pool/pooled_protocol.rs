@@ -38,6 +38,10 @@ pub(crate) trait PooledProtocol {
     fn redirected_to(&self) -> Option<&[u8]> {
         None
     }
+    /// Why the load is impossible; see [`Client::problem`].
+    fn problem(&self) -> Option<String> {
+        None
+    }
     /// A connection is open and free.
     fn after_open(&mut self, at: u32, out: &mut impl Outlet) {
         self.offer(at, out);
@@ -92,6 +96,10 @@ impl<P: PooledProtocol> Client for P {
 
     fn is_open(&self) -> bool {
         self.is_prepared() && self.pool().are_all_open()
+    }
+
+    fn problem(&self) -> Option<String> {
+        PooledProtocol::problem(self)
     }
 
     #[inline]

@@ -364,6 +364,10 @@ impl Client for Sessions {
         self.inner.is_open()
     }
 
+    fn problem(&self) -> Option<String> {
+        Client::problem(&self.inner)
+    }
+
     fn on_due(&mut self, due: DueExchange, out: &mut impl Outlet) {
         let session = due.ticket;
         let at = session.0 as usize;

@@ -43,6 +43,9 @@ pub struct Http1Client<R: RequestSource = Arc<[Prepared]>> {
     requests: R,
     pool: ConnectionPool<Conn<R::Progress>, ()>,
     heads: HeadCache,
+    has_answered: bool,
+    /// Why the load is impossible.
+    problem: Option<CodecError>,
 }
 
 impl<R: RequestSource> Http1Client<R> {
@@ -53,6 +56,8 @@ impl<R: RequestSource> Http1Client<R> {
             requests,
             pool: ConnectionPool::new(connections, Conn::new),
             heads: HeadCache::new(),
+            has_answered: false,
+            problem: None,
         }
     }
 
@@ -83,6 +88,16 @@ impl<R: RequestSource> Http1Client<R> {
                 self.pool.end(at, outcome, stamp, &mismatch, out);
             }
         }
+    }
+
+    /// The server speaks HTTP/2: the load is impossible, unless another one has answered.
+    #[cold]
+    fn notice_http2(&mut self) -> CodecError {
+        let error = CodecError::SpeaksHttp2;
+        if !self.has_answered {
+            self.problem = Some(error);
+        }
+        error
     }
 
     /// Ends the exchange, if there is one, and replaces the connection after a malformed response.
@@ -141,6 +156,11 @@ impl<R: RequestSource> Http1Client<R> {
     }
 }
 
+/// Whether bytes begin with a SETTINGS frame, the first one of every HTTP/2 server.
+fn begins_http2(bytes: &[u8]) -> bool {
+    matches!(bytes, [0, 0, length, 4, 0, 0, 0, 0, 0, ..] if length % 6 == 0)
+}
+
 impl<R: RequestSource> PooledProtocol for Http1Client<R> {
     type Conn = Conn<R::Progress>;
     type Own = ();
@@ -190,6 +210,7 @@ impl<R: RequestSource> PooledProtocol for Http1Client<R> {
             None => self.pool.partial(at, stamp, out),
             Some(Ok(end)) => {
                 self.pool.reset_backoff();
+                self.has_answered = true;
                 self.on_response(at, end, stamp, out);
                 if end.keep_alive && !self.pool.is_at_exchange_limit(at) {
                     self.offer(at, out);
@@ -197,8 +218,19 @@ impl<R: RequestSource> PooledProtocol for Http1Client<R> {
                     self.pool.reopen(at, out);
                 }
             }
-            Some(Err(error)) => self.on_protocol_error(at, error, stamp, out),
+            Some(Err(error)) => {
+                let error = if begins_http2(bytes) {
+                    self.notice_http2()
+                } else {
+                    error
+                };
+                self.on_protocol_error(at, error, stamp, out);
+            }
         }
+    }
+
+    fn problem(&self) -> Option<String> {
+        self.problem.map(|error| error.to_string())
     }
 
     /// A response without a stated length is complete by that.

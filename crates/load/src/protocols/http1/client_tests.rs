@@ -125,6 +125,30 @@ fn every_way_to_fail_has_its_class() {
 }
 
 #[test]
+fn a_server_that_speaks_http2_makes_the_load_impossible_unless_one_has_answered() {
+    // SETTINGS with one entry, as a gRPC server sends them to every connection.
+    const SETTINGS: &[u8] = &[0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 5, 0, 0, 64, 0];
+    let problem = |answers: usize| {
+        let mut asked = 0;
+        let far = Rule(move |_: u64, _: ConnId, _: &[u8]| {
+            asked += 1;
+            match asked <= answers {
+                true => vec![reply(&answer())],
+                false => vec![reply(SETTINGS)],
+            }
+        });
+        let mut sim = Sim::new(pool(1), rate(10.0, 1), 100, far);
+        sim.run_until(10 * S);
+        let seen = sim.classes.seen();
+        let example = seen[0].example.clone().unwrap();
+        assert!(example.contains("--http2"), "{example}");
+        crate::client::Client::problem(sim.engine.client())
+    };
+    assert!(problem(0).unwrap().contains("--grpc-call"));
+    assert_eq!(problem(1), None);
+}
+
+#[test]
 fn a_wrong_body_is_an_error_of_its_own() {
     let far = Rule(|_: u64, _: ConnId, _: &[u8]| vec![(MS, Act::Send(answer()))]);
     let client = pool_expecting(1, S, ExpectBody::Text("ho".into()));

@@ -113,9 +113,15 @@ pub struct Http2<D: StreamProtocol> {
     /// Connections to be flushed.
     dirty: Vec<u32>,
     waiting: VecDeque<QueuedExchange>,
+    /// Exchanges that wait for a connection that is opened after this time.
+    returned: VecDeque<(QueuedExchange, u64)>,
     scheduler: ConnectScheduler,
     deadlines: Deadlines,
     pacer: Pacer,
+    /// Whether a server has sent its SETTINGS.
+    is_greeted: bool,
+    /// Why the load is impossible: what the server speaks is not HTTP/2.
+    problem: Option<CodecError>,
 }
 
 impl<D: StreamProtocol> Http2<D> {
@@ -132,9 +138,12 @@ impl<D: StreamProtocol> Http2<D> {
             ready: VecDeque::with_capacity(connections.count),
             dirty: Vec::with_capacity(connections.count),
             waiting: VecDeque::with_capacity(connections.waiting_max),
+            returned: VecDeque::new(),
             scheduler: ConnectScheduler::new(&connections),
             deadlines: Deadlines::default(),
             pacer: Pacer::default(),
+            is_greeted: false,
+            problem: None,
         }
     }
 
@@ -143,6 +152,7 @@ impl<D: StreamProtocol> Http2<D> {
             let deadline_ns = attempt.deadline_ns;
             let conn = &mut self.conns[attempt.at as usize];
             conn.reset();
+            conn.begun_ns = out.now_ns();
             conn.state = State::Connecting { deadline_ns };
             self.deadlines.watch(deadline_ns, out);
         }
@@ -186,9 +196,33 @@ impl<D: StreamProtocol> Http2<D> {
         None
     }
 
+    /// Starts returned exchanges on free streams of connections that were opened after their return.
+    #[cold]
+    fn dispatch_returned(&mut self) {
+        while let Some(&(queued, after_ns)) = self.returned.front() {
+            let is_new = |&at: &u32| {
+                let conn = &self.conns[at as usize];
+                conn.begun_ns >= after_ns && conn.has_room()
+            };
+            let Some(place) = self.ready.iter().position(is_new) else {
+                return;
+            };
+            let Some(at) = self.ready.remove(place) else {
+                return;
+            };
+            self.returned.pop_front();
+            self.conns[at as usize].offered = false;
+            self.begin(at, queued);
+            self.offer(at);
+        }
+    }
+
     /// Starts waiting exchanges on free streams.
     #[inline]
     fn dispatch(&mut self) {
+        if !self.returned.is_empty() {
+            self.dispatch_returned();
+        }
         while let Some(&waiting) = self.waiting.front() {
             let Some(at) = self.take_ready() else { return };
             self.waiting.pop_front();
@@ -211,6 +245,7 @@ impl<D: StreamProtocol> Http2<D> {
         let mut context = EventContext {
             requests: &self.requests,
             waiting: &mut self.waiting,
+            returned: &mut self.returned,
             stamp,
             bound: TimestampBound::Upper,
         };
@@ -316,6 +351,7 @@ impl<D: StreamProtocol> Client for Http2<D> {
             self.conns[at as usize].answers,
         );
         if before.0 != after.0 {
+            self.is_greeted = true;
             self.scheduler.opened(at);
             self.open_more(out);
         }
@@ -393,6 +429,10 @@ impl<D: StreamProtocol> Client for Http2<D> {
         self.conns
             .iter()
             .find_map(|conn| conn.codec.redirected_to())
+    }
+
+    fn problem(&self) -> Option<String> {
+        self.problem.map(|error| error.to_string())
     }
 
     fn counts(&self, tell: &mut dyn FnMut(&'static str, u64)) {

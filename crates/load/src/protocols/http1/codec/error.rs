@@ -17,6 +17,10 @@ pub enum CodecError {
         "the server ended an idle connection with status 408, and no request was lost: use fewer connections, or raise its timeout for requests (HAProxy: timeout http-request)"
     )]
     IdleTimeout,
+    #[error(
+        "the server speaks http/2 on this port: ask it with --http2, or for gRPC with --grpc-call"
+    )]
+    SpeaksHttp2,
     #[error("the server sent bytes behind an answer that said connection: close")]
     BytesAfterClose,
     #[error("the answer does not begin with an http/1 status line; check the port's protocol")]

@@ -77,6 +77,8 @@ pub struct Conn<D: StreamProtocol> {
     pub answers: u64,
     /// Whether it is in the queue of connections with a free stream; by now it may have none.
     pub offered: bool,
+    /// When its latest attempt began.
+    pub begun_ns: u64,
     /// Whether it is in the list of connections to be flushed.
     pub dirty: bool,
     pub(super) windows: Windows,
@@ -124,6 +126,7 @@ impl<D: StreamProtocol> Conn<D> {
             output: Output::default(),
             answers: 0,
             offered: false,
+            begun_ns: 0,
             dirty: false,
             windows,
             peer: PEER_DEFAULT,

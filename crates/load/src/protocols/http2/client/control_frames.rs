@@ -2,7 +2,8 @@
 //!
 //! Streams above the last stream of a GOAWAY were not processed (RFC 9113 §6.8), so that any request can be sent again safely:
 //! the exchange goes to another connection, is sent up to [`TRIES_MAX`] times and is counted as resent; its intended start
-//! stays the same. A stream that is reset with REFUSED_STREAM was not processed either, but here the server rejects one
+//! stays the same. A server that is replaced ends all its connections at one moment, and the GOAWAY of the second one may be on its way
+//! already: from then on an exchange goes only to connections that are opened after it was returned. A stream that is reset with REFUSED_STREAM was not processed either, but here the server rejects one
 //! exchange under load: it is counted as an error of its own class, as a client without retries sees it.
 
 use tare_record::agent::ErrorSource;
@@ -20,7 +21,10 @@ use crate::client::{ErrorClass, ExchangeOutcome, Outlet, WaitCause};
 const WINDOW_BYTES_MAX: i64 = frame::WINDOW_BYTES_MAX as i64;
 
 /// How often an exchange is sent at most, if servers do not process it.
-const TRIES_MAX: u8 = 3;
+const TRIES_MAX: u8 = 5;
+
+/// How often it is sent on any connection; then it goes to new ones alone.
+const TRIES_ANYWHERE: u8 = 2;
 
 impl<D: StreamProtocol> Conn<D> {
     #[cold]
@@ -66,11 +70,19 @@ impl<D: StreamProtocol> Conn<D> {
             let finished = self.close_stream(slot, CloseReason::Ended);
             if finished.tries + 1 < TRIES_MAX {
                 self.counts.exchanges_resent += 1;
-                context.waiting.push_front(QueuedExchange {
+                let tries = finished.tries + 1;
+                let queued = QueuedExchange {
                     due: finished.due,
                     cause: Some(WaitCause::Connection),
-                    tries: finished.tries + 1,
-                });
+                    tries,
+                };
+                match tries < TRIES_ANYWHERE {
+                    true => context.waiting.push_front(queued),
+                    false => {
+                        let returned = (queued, context.stamp.seen_ns);
+                        context.returned.push_front(returned);
+                    }
+                }
                 continue;
             }
             let class = ErrorClass::of("goaway-unprocessed", ErrorSource::Target);

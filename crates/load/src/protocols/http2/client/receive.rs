@@ -23,6 +23,8 @@ pub struct EventContext<'a, D: StreamProtocol> {
     pub requests: &'a [D::Request],
     /// The wait queue, for exchanges that the server did not process.
     pub waiting: &'a mut VecDeque<QueuedExchange>,
+    /// Exchanges for connections that are opened later than this.
+    pub returned: &'a mut VecDeque<(QueuedExchange, u64)>,
     /// Arrival of the last byte.
     pub stamp: Stamp,
     /// Whether the timestamp is exact or an upper bound for an exchange that ends now.

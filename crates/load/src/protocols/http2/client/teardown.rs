@@ -46,7 +46,8 @@ impl<D: StreamProtocol> Http2<D> {
         out: &mut impl Outlet,
     ) {
         let done = Completion::unsent(outcome, Stamp::event(out.now_ns()), example);
-        for queued in self.waiting.drain(..) {
+        let returned = self.returned.drain(..).map(|(queued, _)| queued);
+        for queued in returned.chain(self.waiting.drain(..)) {
             let waited = queued.cause;
             out.complete(queued.due.ticket, &Completion { waited, ..done });
         }
@@ -80,6 +81,13 @@ impl<D: StreamProtocol> Http2<D> {
         stamp: Stamp,
         out: &mut impl Outlet,
     ) {
+        let is_other = matches!(
+            error,
+            CodecError::SpeaksHttp1 | CodecError::NoSettingsFirst
+        );
+        if is_other && !self.is_greeted {
+            self.problem.get_or_insert(error);
+        }
         let was_open = self.conns[at as usize].state == State::Open;
         let class = error.class();
         let blamed = self.end_all(at, ExchangeOutcome::Failed(class), stamp, &error, out);

@@ -9,7 +9,9 @@ pub(crate) mod rig;
 use super::super::codec::tests::{block, raw, settings};
 use super::Windows;
 use crate::client::{Client, Closed, ConnId, TimestampBound, WaitCause};
-use rig::{Kernel, MS, ONE, Rig, Setup, TIMEOUT_NS, ends, goaway, head, last_data, ok, reset};
+use rig::{
+    Kernel, MS, ONE, Rig, Sent, Setup, TIMEOUT_NS, ends, goaway, head, last_data, ok, reset,
+};
 
 #[test]
 fn a_connection_is_open_once_the_server_has_sent_its_settings() {
@@ -257,10 +259,62 @@ fn what_a_goaway_leaves_unprocessed_goes_to_the_next_connection() {
 }
 
 #[test]
+fn an_exchange_that_two_connections_returned_goes_to_one_that_is_opened_after_it() {
+    let mut rig = Rig::new(Setup {
+        connections: 3,
+        ..ONE
+    });
+    (0..3).for_each(|conn| rig.greet(conn, &[]));
+    rig.due(0);
+    let holder = |rig: &mut Rig<_>| (0..3).find(|conn| !rig.sent(*conn).is_empty());
+    let first = holder(&mut rig).unwrap();
+    rig.pass(MS);
+    rig.arrives(first, &goaway(0, 0));
+    let second = holder(&mut rig).unwrap();
+    assert_ne!(first, second, "any other connection may take it at first");
+    rig.pass(MS);
+    rig.arrives(second, &goaway(0, 0));
+    rig.pass(1_000 * MS);
+    assert_eq!(
+        holder(&mut rig),
+        None,
+        "the third one may have its GOAWAY already"
+    );
+    for conn in [first, second] {
+        rig.connected(conn);
+        rig.sent(conn);
+        rig.arrives(conn, &settings(&[]));
+    }
+    let last = [first, second].map(|conn| (conn, rig.sent(conn)));
+    let begins = |sent: &[Sent]| sent.iter().any(|sent| sent.kind == 1);
+    let (last, _) = last.iter().find(|(_, sent)| begins(sent)).unwrap();
+    rig.arrives(*last, &ok(1));
+    assert_eq!(rig.ends(), ends(&[(0, "ok")]));
+    assert_eq!(rig.count("exchanges-resent"), 2);
+}
+
+#[test]
+fn a_server_that_speaks_http1_makes_the_load_impossible_unless_one_has_greeted() {
+    let other = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n";
+    let mut rig = Rig::new(ONE);
+    rig.connected(0);
+    assert_eq!(rig.client.problem(), None);
+    rig.arrives(0, other);
+    let problem = rig.client.problem().unwrap();
+    assert!(problem.contains("does not speak http/2"), "{problem}");
+    let mut rig = Rig::greeted(&[]);
+    rig.closes(0, Closed::Eof);
+    rig.pass(1_000 * MS);
+    rig.connected(0);
+    rig.arrives(0, other);
+    assert_eq!(rig.client.problem(), None, "another server did");
+}
+
+#[test]
 fn an_exchange_that_no_connection_processes_fails_in_the_end() {
     let mut rig = Rig::greeted(&[]);
     rig.due(0);
-    for _ in 0..2 {
+    for _ in 0..4 {
         rig.arrives(0, &goaway(0, 0xb));
         rig.pass(1_000 * MS);
         rig.greet(0, &[]);
