@@ -80,6 +80,7 @@ impl ErrorCode {
                 | E::UnsupportedVersion
                 | E::OffsetOutOfRange,
             ) => ErrorSource::Client,
+            Some(E::ThrottlingQuotaExceeded) => ErrorSource::Quota,
             _ => ErrorSource::Target,
         };
         let code = usize::try_from(self.0).ok();

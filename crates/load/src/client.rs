@@ -229,14 +229,14 @@ impl Closed {
             Closed::Reset => ErrorClass::of("reset", ErrorSource::Peer),
             Closed::Refused => ErrorClass::of("refused", ErrorSource::Peer),
             Closed::ConnectTimeout => ErrorClass::of("connect-timeout", ErrorSource::Peer),
-            Closed::Unreachable => ErrorClass::of("unreachable", ErrorSource::Environment),
-            Closed::NoPorts => ErrorClass::of("no-local-ports", ErrorSource::Environment),
+            Closed::Unreachable => ErrorClass::of("unreachable", ErrorSource::Network),
+            Closed::NoPorts => ErrorClass::of("no-local-ports", ErrorSource::OwnLimit),
             Closed::NoDescriptors => {
-                ErrorClass::of("too-many-open-files", ErrorSource::Environment)
+                ErrorClass::of("too-many-open-files", ErrorSource::OwnLimit)
             }
             Closed::RepliesUnread => ErrorClass::MALFORMED,
             Closed::AddressNotAllowed(_) => {
-                ErrorClass::of("address-not-allowed", ErrorSource::Client)
+                ErrorClass::of("address-not-allowed", ErrorSource::Configuration)
             }
             Closed::Tls(failure) => failure.class(),
             Closed::Other(_) => ErrorClass::of("os-error", ErrorSource::Environment),
@@ -542,4 +542,26 @@ pub trait Client {
     fn acknowledged(&self, _tell: &mut dyn FnMut(Acknowledged)) {}
     /// The drain is over: ends every exchange still held as [`ExchangeOutcome::Unfinished`].
     fn abandon(&mut self, out: &mut impl Outlet);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocols::grpc::code_class;
+    use crate::protocols::http1::ResponseMismatch;
+
+    #[test]
+    fn the_class_of_an_error_says_whose_it_is() {
+        let closed = |why: Closed| why.class().error_source;
+        assert_eq!(closed(Closed::Refused), ErrorSource::Peer);
+        assert_eq!(closed(Closed::Unreachable), ErrorSource::Network);
+        assert_eq!(closed(Closed::NoPorts), ErrorSource::OwnLimit);
+        assert_eq!(closed(Closed::NoDescriptors), ErrorSource::OwnLimit);
+        let status = |status| ResponseMismatch::Status(status).class().error_source;
+        assert_eq!(status(503), ErrorSource::Target);
+        assert_eq!(status(429), ErrorSource::Quota);
+        let code = |code| code_class(code).error_source;
+        assert_eq!(code(14), ErrorSource::Target);
+        assert_eq!(code(8), ErrorSource::Quota);
+    }
 }

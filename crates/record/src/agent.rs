@@ -302,8 +302,34 @@ pub enum ErrorSource {
     Peer,
     /// The load generator.
     Client,
-    /// The machine: no file descriptors, no ports, no route.
+    /// The machine.
     Environment,
+    /// The network between: no route, no address.
+    Network,
+    /// A limit of the generator or of its machine: file descriptors, local ports, bytes that it keeps of an answer.
+    OwnLimit,
+    /// What was asked for: a template, data, an address that is not allowed.
+    Configuration,
+    /// A quota of the target: it refuses more than it grants (status 429, RESOURCE_EXHAUSTED, throttling).
+    Quota,
+}
+
+impl ErrorSource {
+    /// Whose error it is, as words behind "of" and "by"; `None` for no error.
+    #[must_use]
+    pub fn whose(self) -> Option<&'static str> {
+        match self {
+            ErrorSource::None => None,
+            ErrorSource::Target => Some("the target"),
+            ErrorSource::Peer => Some("the peer"),
+            ErrorSource::Client => Some("the client"),
+            ErrorSource::Environment => Some("the environment"),
+            ErrorSource::Network => Some("the network"),
+            ErrorSource::OwnLimit => Some("a limit of the generator"),
+            ErrorSource::Configuration => Some("the configuration"),
+            ErrorSource::Quota => Some("a quota of the target"),
+        }
+    }
 }
 
 /// Successful exchanges with one status.

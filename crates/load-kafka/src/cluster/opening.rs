@@ -93,7 +93,7 @@ impl Cluster {
                 );
                 self.ended(
                     at,
-                    ErrorClass::of("unknown-host", tare_record::agent::ErrorSource::Environment),
+                    ErrorClass::of("unknown-host", tare_record::agent::ErrorSource::Network),
                     &why,
                     out,
                 );

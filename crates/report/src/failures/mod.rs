@@ -130,14 +130,9 @@ fn classes(records: &[&TrialRecord], counts: FailureCounts) -> String {
     shares.join(", ")
 }
 
-fn by_source(error_source: ErrorSource) -> &'static str {
-    match error_source {
-        ErrorSource::None => "",
-        ErrorSource::Target => " by the target",
-        ErrorSource::Peer => " by the peer",
-        ErrorSource::Client => " by the client",
-        ErrorSource::Environment => " by the environment",
-    }
+fn by_source(error_source: ErrorSource) -> String {
+    let whose = error_source.whose();
+    whose.map_or_else(String::new, |whose| format!(" by {whose}"))
 }
 
 /// Why failures leave a metric of two cells without a verdict; each cell with a text for its place. `None` if they do not.

@@ -44,10 +44,16 @@ pub fn code_name(code: u16) -> Option<&'static str> {
     CODES.get(usize::from(code)).map(|code| code.name)
 }
 
+/// The code of a quota that is used up.
+const RESOURCE_EXHAUSTED: u16 = 8;
+
 /// The error class of a call that ended with a code.
 #[must_use]
 pub fn code_class(code: u16) -> ErrorClass {
     match CODES.get(usize::from(code)) {
+        Some(known) if code == RESOURCE_EXHAUSTED => {
+            ErrorClass::of(known.class, ErrorSource::Quota)
+        }
         Some(known) => ErrorClass::of(known.class, ErrorSource::Target),
         None => ErrorClass {
             name: "grpc-status",

@@ -69,7 +69,11 @@ impl ResponseMismatch {
             ResponseMismatch::Status(status) => ErrorClass {
                 name: "status",
                 code: Some(*status),
-                error_source: ErrorSource::Target,
+                error_source: match status {
+                    // Too Many Requests.
+                    429 => ErrorSource::Quota,
+                    _ => ErrorSource::Target,
+                },
             },
             ResponseMismatch::Body(_) | ResponseMismatch::NoMatch { .. } => ErrorClass::WRONG_BODY,
             ResponseMismatch::Coding(CodingError::NotGzip) => {
@@ -81,7 +85,7 @@ impl ResponseMismatch {
             ResponseMismatch::Capture { why, .. } => match why {
                 CaptureError::Missing => ErrorClass::of("capture-missing", ErrorSource::Target),
                 CaptureError::TooLarge { .. } => {
-                    ErrorClass::of("capture-too-large", ErrorSource::Client)
+                    ErrorClass::of("capture-too-large", ErrorSource::OwnLimit)
                 }
                 CaptureError::BadJson { .. } | CaptureError::NoText => {
                     ErrorClass::of("capture-invalid-json", ErrorSource::Target)

@@ -73,7 +73,7 @@ impl LiveState {
     pub fn add(&mut self, sample: &Sample) {
         self.last = *sample;
         self.done += sample.ok + sample.errors;
-        self.errors += sample.errors;
+        self.errors += sample.errors + sample.never_sent;
         if self.p99s.len() == SPARK {
             self.p99s.pop_front();
         }

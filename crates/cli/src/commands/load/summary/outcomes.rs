@@ -101,12 +101,8 @@ fn by_class(outcomes: &[OutcomeCount]) -> BTreeMap<&str, Seen<'_>> {
 }
 
 fn blame(out: &mut SummaryWriter, seen: &Seen<'_>) {
-    let whose = match seen.error_source {
-        ErrorSource::None => return,
-        ErrorSource::Target => "the target",
-        ErrorSource::Peer => "the peer",
-        ErrorSource::Client => "the client",
-        ErrorSource::Environment => "the environment",
+    let Some(whose) = seen.error_source.whose() else {
+        return;
     };
     let example = seen
         .example
