@@ -8,6 +8,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::OnceLock;
 
 use tare_origin::{
     Identity, OriginOptions, ServerProtocol, SessionTickets, StopHandle, TlsOptions, TlsVersions,
@@ -25,8 +26,14 @@ const TIMEOUT_S: &str = "10";
 /// Cases of that version.
 const CASES: &str = "145 tests, 145 passed, 0 skipped, 0 failed";
 
+/// The program, made once for both tests.
+fn h2spec() -> &'static PathBuf {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(fetched)
+}
+
 /// The program, fetched by Go into the cache.
-fn h2spec() -> PathBuf {
+fn fetched() -> PathBuf {
     let folder = |name| std::env::var_os(name).map(PathBuf::from);
     let cache = folder("TARE_CACHE")
         .or_else(|| Some(folder("XDG_CACHE_HOME")?.join("tare")))
