@@ -202,7 +202,7 @@ fn throttled(run: &Run) -> Vec<String> {
         let shares: Vec<String> = shares.collect();
         (!shares.is_empty()).then(|| {
             format!(
-                "The CPU limit of {part} held it back in {}: the share of the periods (100 ms) that it ran in. Latency has the waits for the next one.",
+                "The CPU limit of {part} held it back in {}: these are shares of the periods of 100 ms in which it ran. Latency includes the waits.",
                 list(&shares)
             )
         })
