@@ -11,7 +11,7 @@ mod beds;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use base::{install, within};
 use beds::{COPIES, LIMIT, Rig, Stranger, builtin, copies, echo_from, through_relay, through_two};

@@ -377,6 +377,7 @@ mod tests {
             is_complete: false,
             permanent_failure: None,
             abort_reason: None,
+            redirected_to: None,
             failure: None,
         }
     }

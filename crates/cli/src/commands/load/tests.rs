@@ -99,7 +99,7 @@ fn a_wrong_file_is_told_with_its_reason_whichever_option_names_it() {
     let requests = file("requests.yaml", "requests:\n- {name: a, path: /, whatever: 1}\n");
     let cases: [(&[&str], &str); 5] = [
         (&["--targets", &two], "another host than http://a:1"),
-        (&["--targets", &foreign], "of its own folder only"),
+        (&["--targets", &foreign], "body files are in the current folder"),
         (&["--targets", &null], "invalid type: null"),
         (&["--session", &session, url], "whatever"),
         (&["--requests", &requests, url], "whatever"),
