@@ -219,12 +219,12 @@ impl fmt::Display for Share {
 
 /// A number of cores, above 0, as Kubernetes writes it.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
-pub struct Cores(pub f64);
+pub struct CoreCount(pub f64);
 
-impl FromStr for Cores {
+impl FromStr for CoreCount {
     type Err = UnitError;
 
-    fn from_str(text: &str) -> Result<Cores, UnitError> {
+    fn from_str(text: &str) -> Result<CoreCount, UnitError> {
         let trimmed = text.trim();
         let (digits, scale) = match trimmed.strip_suffix('m') {
             Some(thousandths) => (thousandths, 1000.0),
@@ -235,12 +235,12 @@ impl FromStr for Cores {
         let no_cores = || UnitError::NoNumber(text.to_owned(), "number of cores", CORES);
         match cores.ok_or_else(no_cores)? {
             cores if cores > CORES_MAX => Err(UnitError::TooMuch(text.to_owned(), "100000 cores")),
-            cores => Ok(Cores(cores)),
+            cores => Ok(CoreCount(cores)),
         }
     }
 }
 
-impl fmt::Display for Cores {
+impl fmt::Display for CoreCount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let thousandths = self.0 * 1000.0;
         match (thousandths - thousandths.round()).abs() < 1e-9 && self.0.fract() != 0.0 {
@@ -356,7 +356,7 @@ written!(
     "A share: `5%` or 0.05."
 );
 written!(
-    Cores,
+    CoreCount,
     "cores",
     ["string", "number"],
     "Cores: a number above 0, or thousandths of one (`300m`)."
@@ -384,7 +384,10 @@ pub fn check_format(format: &str, text: &str) -> Option<String> {
         "size" => text.parse::<Size>().err().map(|error| error.to_string()),
         "bit-rate" => text.parse::<BitRate>().err().map(|error| error.to_string()),
         "share" => text.parse::<Share>().err().map(|error| error.to_string()),
-        "cores" => text.parse::<Cores>().err().map(|error| error.to_string()),
+        "cores" => text
+            .parse::<CoreCount>()
+            .err()
+            .map(|error| error.to_string()),
         _ => None,
     }
 }
@@ -402,14 +405,14 @@ mod tests {
             ("1500m", 1.5, "1500m"),
             ("2000m", 2.0, "2"),
         ] {
-            let read: Cores = text.parse().unwrap();
+            let read: CoreCount = text.parse().unwrap();
             assert!((read.0 - cores).abs() < 1e-12, "{text}");
             assert_eq!(read.to_string(), shown);
         }
         for wrong in ["0", "0m", "-1", "m", "", "300 m", "3M", "nan", "inf", "1e9"] {
-            assert!(wrong.parse::<Cores>().is_err(), "{wrong}");
+            assert!(wrong.parse::<CoreCount>().is_err(), "{wrong}");
         }
-        let said = "300u".parse::<Cores>().unwrap_err().to_string();
+        let said = "300u".parse::<CoreCount>().unwrap_err().to_string();
         assert!(said.contains("300m"), "{said}");
     }
 

@@ -13,7 +13,7 @@ use tare_record::plan::{
 };
 use tare_record::schemas::JsonSchema;
 use tare_record::topology::Settings;
-use tare_record::units::{BitRate, Cores, Period, Share, Size};
+use tare_record::units::{BitRate, CoreCount, Period, Share, Size};
 
 use super::{ArmDef, LoadSection, SubjectDef};
 use crate::clusters::{ClusterSaslDef, ClusterTlsDef};
@@ -168,7 +168,7 @@ pub type CpuList = Vec<u32>;
 #[schemars(extend("x-word" = "limits"))]
 pub struct LimitsDef {
     /// Cores: `1.5`, or thousandths of one, `300m`. Default: no limit.
-    pub cpu: Option<Cores>,
+    pub cpu: Option<CoreCount>,
     /// Memory: `1Gi`. Default: no limit.
     pub memory: Option<Size>,
 }

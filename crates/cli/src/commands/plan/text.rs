@@ -12,7 +12,7 @@ use tare_record::plan::{
     Addressing, Arm, Capacity, Compare, Form, Guarantee, Limits, Plan, PlannedFault, Published,
     PublishedFigure, Restart, RoleLoad,
 };
-use tare_record::units::{Cores, Size};
+use tare_record::units::{CoreCount, Size};
 use tare_report::{pace, quantity};
 
 use super::noise::Earlier;
@@ -86,7 +86,7 @@ pub fn text(
 fn limits(plan: &Plan) -> Vec<String> {
     let line = |within: &str, all: &BTreeMap<String, Limits>| {
         let of = |(instance, limits): (&String, &Limits)| {
-            let cpu = limits.cpu.map(|cores| format!("cpu {}", Cores(cores)));
+            let cpu = limits.cpu.map(|cores| format!("cpu {}", CoreCount(cores)));
             let memory = limits
                 .memory_bytes
                 .map(|bytes| format!("memory {}", Size(bytes)));
