@@ -1,5 +1,6 @@
 //! Where connections lead over real sockets: Unix sockets, headers of the PROXY protocol, names with dead addresses, redirects.
-#![allow(clippy::unwrap_used,
+#![allow(
+    clippy::unwrap_used,
     clippy::panic,
     reason = "a test that cannot be set up fails"
 )]
@@ -33,7 +34,12 @@ fn a_load_goes_to_a_unix_socket_whatever_the_address() {
     let mut plan = plan("192.0.2.1:9".parse().unwrap());
     plan.load.connections.unix_socket = Some(path.to_str().unwrap().to_owned());
     let result = measure(&plan).result;
-    assert_eq!((result.ok, result.errors), (100, 0), "{:?}", result.outcomes);
+    assert_eq!(
+        (result.ok, result.errors),
+        (100, 0),
+        "{:?}",
+        result.outcomes
+    );
     assert_eq!(result.connections.opened, 2);
     plan.load.connections.unix_socket = Some(place.path().join("none").display().to_string());
     let refused = rig::try_measure(&plan).unwrap_err().to_string();
@@ -78,7 +84,10 @@ fn each_connection_begins_with_a_header_of_the_proxy_protocol() {
 #[test]
 fn a_name_with_a_dead_address_is_served_by_the_other_and_the_dead_one_is_named() {
     let server = Server::answering(OK);
-    let dead = TcpListener::bind("127.0.0.2:0").unwrap().local_addr().unwrap();
+    let dead = TcpListener::bind("127.0.0.2:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
     for connections in [1, 8] {
         let mut plan = plan(dead);
         plan.endpoint.addresses.push(server.address);

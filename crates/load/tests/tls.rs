@@ -410,7 +410,7 @@ fn certificates_that_webpki_does_not_take_are_accepted_where_asked_for_and_else_
         let what = format!("{name}, {trust:?}");
         match (three_handshakes(name, trust), expected) {
             (Ok(None), Ok("")) => {}
-            (Ok(Some(unusual)), Ok(word)) if word != "" && unusual.contains(word) => {}
+            (Ok(Some(unusual)), Ok(word)) if !word.is_empty() && unusual.contains(word) => {}
             (Err(why), Err(words)) if words.iter().all(|word| why.contains(word)) => {}
             (other, _) => panic!("{what}: {other:?}"),
         }

@@ -19,7 +19,7 @@ use crate::engine::{Engine, ExchangeRecorder, RequestSelector, SessionWindow};
 use crate::protocols::{Protocol, SocketKind};
 use crate::tally::HistogramTable;
 use crate::tls::TlsClient;
-use crate::worker::{Dial, Worker, WorkerMessage, WorkerPlan};
+use crate::worker::{ConnectOptions, Worker, WorkerMessage, WorkerPlan};
 
 /// A plan, prepared for the workers.
 pub struct Setup {
@@ -28,7 +28,7 @@ pub struct Setup {
     pub workers: u32,
     pub(crate) connections: u32,
     pub addresses: Arc<[std::net::SocketAddr]>,
-    dial: Dial,
+    dial: ConnectOptions,
     pub(crate) start_timing: StartTiming,
     shared: Arc<SharedCount>,
     tls: Option<TlsClient>,
@@ -70,7 +70,7 @@ impl Setup {
             workers,
             connections,
             addresses: plan.endpoint.addresses.clone().into(),
-            dial: Dial {
+            dial: ConnectOptions {
                 reach: plan.allowed_addresses,
                 unix_socket: plan.load.connections.unix_socket.as_deref().map(Arc::from),
                 proxy_protocol: plan.load.connections.proxy_protocol,

@@ -21,7 +21,7 @@ use permanent::PermanentErrors;
 pub use reporting::{ConnectionsOpened, Tick, WorkerEnd, WorkerMessage};
 use sleep::{EVENTS_MAX, Sleeper, WakeTimes};
 pub use sleep::{SchedulingPolicy, SpinRule};
-pub use sockets::Dial;
+pub use sockets::ConnectOptions;
 use sockets::{SocketKey, Sockets};
 
 use crate::arrivals::NEVER;
@@ -70,7 +70,7 @@ pub struct WorkerPlan {
     /// TLS, if it is used.
     pub tls: Option<TlsClient>,
     /// Where its connections lead.
-    pub dial: Dial,
+    pub dial: ConnectOptions,
     /// Start, end and abort.
     pub(crate) control: Arc<Control>,
     /// Channel for messages to the aggregator.

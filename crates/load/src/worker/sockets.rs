@@ -72,7 +72,7 @@ struct Slot {
 
 /// Where connections lead, and what they begin with.
 #[derive(Debug, Clone, Default)]
-pub struct Dial {
+pub struct ConnectOptions {
     /// Addresses that may be connected to.
     pub reach: AddressPolicy,
     /// Connections are made to this Unix socket, whatever the address.
@@ -87,7 +87,7 @@ pub struct Sockets {
     registry: Registry,
     slots: Vec<Slot>,
     failed: Vec<(SocketKey, Closed)>,
-    dial: Dial,
+    dial: ConnectOptions,
     pub(super) kind: SocketKind,
     pub(super) tls: Option<TlsState>,
     pub bytes_sent: u64,
@@ -103,7 +103,7 @@ impl Sockets {
         kind: SocketKind,
         connections: usize,
         tls: Option<TlsClient>,
-        dial: Dial,
+        dial: ConnectOptions,
     ) -> Self {
         Self {
             registry,

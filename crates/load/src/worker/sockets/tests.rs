@@ -16,7 +16,7 @@ fn connected() -> (Sockets, SocketKey, Peer) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     set_socket_recv_buffer_size(&listener, 8 * 1024).unwrap();
     let registry = Poll::new().unwrap().registry().try_clone().unwrap();
-    let mut sockets = Sockets::new(registry, SocketKind::Stream, 1, None, Dial::default());
+    let mut sockets = Sockets::new(registry, SocketKind::Stream, 1, None, ConnectOptions::default());
     sockets.connect(CONN, listener.local_addr().unwrap());
     let (peer, _) = listener.accept().unwrap();
     let key = sockets.key(CONN);
@@ -114,9 +114,9 @@ fn what_a_peer_has_tls_say_and_does_not_read_is_bounded() {
 fn sockets(reach: AddressPolicy) -> Sockets {
     let poll = mio::Poll::new().unwrap();
     let registry = poll.registry().try_clone().unwrap();
-    let dial = Dial {
+    let dial = ConnectOptions {
         reach,
-        ..Dial::default()
+        ..ConnectOptions::default()
     };
     Sockets::new(registry, SocketKind::Stream, 4, None, dial)
 }
