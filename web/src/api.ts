@@ -1361,6 +1361,10 @@ export interface CellView {
    * Unfinished exchanges, all trials.
    */
   unfinished: number;
+  /**
+   * Exchanges that were never sent, all trials.
+   */
+  never_sent?: number;
   failed?: FailedShare;
   /**
    * Fit trials flagged as saturated.
@@ -2543,7 +2547,8 @@ export interface TrialRecord {
   target_counters?: TargetCounter[];
 }
 /**
- * Result of one agent. Counts are of exchanges intended in the window, unless a field says otherwise.
+ * Result of one agent. Counts are of exchanges intended in the window, unless a field says otherwise. Of these each is in one of
+ * `ok`, `errors`, `unfinished` and `never_sent`: `intended` is their sum.
  */
 export interface LoadResult {
   /**
@@ -2576,7 +2581,8 @@ export interface LoadResult {
    */
   offered_per_s?: number | null;
   /**
-   * Exchanges intended in the window.
+   * Exchanges intended in the window: those that the schedule has in the time that ran; in a closed loop those begun. Of sessions:
+   * the requests that were made, and one for each session that never began.
    */
   intended: number;
   /**
@@ -2599,13 +2605,18 @@ export interface LoadResult {
    * Of these, unfinished: not answered when the drain ended.
    */
   unfinished: number;
+  /**
+   * Of these, never sent: the queue of waiting starts was full, or the load was aborted before their turn. They are failures, with
+   * their timeout, or their age when the load ended, as a lower bound of their latency.
+   */
+  never_sent?: number;
   completed_in_window?: CompletedCounts;
   /**
    * Successful exchanges by status, in order of status; empty for protocols without one.
    */
   ok_by_status?: StatusCount[];
   /**
-   * Starts dropped because the queue of waiting starts was full: the offered rate was not reached.
+   * Of those never sent, the starts dropped because the queue of waiting starts was full: the offered rate was not reached.
    */
   overflow: number;
   /**
@@ -2751,6 +2762,10 @@ export interface SessionCounts {
    * Starts dropped because too many sessions were in progress.
    */
   overflow: number;
+  /**
+   * Of the intended ones, never started: dropped, or the load was aborted before their turn.
+   */
+  never_started?: number;
   /**
    * Sessions that ended in the window, whenever they started: the session rate is computed from these.
    */
@@ -3770,7 +3785,8 @@ export interface LoadReport {
   rate: RateReport;
   /**
    * Latencies by histogram tag, `<role>.<request>.<quantity>[.<error class or status class>]`; `all.latency`, `all.response`
-   * and `all.service` over successful exchanges of all requests, `all.latency.2xx`, `all.service.3xx` … by status class.
+   * and `all.service` over successful exchanges of all requests, and, as lower bounds, over those without an answer (`timeout`,
+   * `unfinished`, `never-sent`); `all.latency.2xx`, `all.service.3xx` … over successful ones by status class.
    */
   latency_ns: {
     [k: string]: LatencyReport;
@@ -4225,6 +4241,10 @@ export interface Sample {
    * Failed exchanges.
    */
   errors: number;
+  /**
+   * Exchanges that the schedule intended and that were never sent.
+   */
+  never_sent?: number;
   /**
    * Median `latency` of the exchanges that ended in the sample.
    */

@@ -62,7 +62,7 @@ pub use classes::{ClassNumbers, Classes};
 pub use control::StopHandle;
 pub use generator::{
     LoadError, LoadOutcome, LoadProgress, Observer, PlanError, Tag, dry_run_plan, run, run_over,
-    spread,
+    merged, spread,
 };
 pub use load::{Load, UrlError};
 pub use sys::{EndSignals, is_ignored};

@@ -108,7 +108,11 @@ const BUCKET_BITS: u32 = 16;
 const SECOND_BITS: u32 = 24;
 
 /// Most requests with series of their own.
-pub const TAGGED_REQUESTS_MAX: usize = 1 << REQUEST_BITS;
+pub const TAGGED_REQUESTS_MAX: usize = 4096;
+const _: () = assert!(
+    TAGGED_REQUESTS_MAX == 1 << REQUEST_BITS,
+    "each number of a request must fit a key"
+);
 /// Most classes with series of their own.
 pub const CLASSES_MAX: usize = 1 << CLASS_BITS;
 /// Last second with series of its own: half a year. Later ones count as this one.

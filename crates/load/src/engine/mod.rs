@@ -11,7 +11,7 @@ mod request_selector;
 mod sessions;
 pub mod sim;
 #[cfg(test)]
-mod sum_tests;
+pub(crate) mod sum_tests;
 #[cfg(test)]
 mod tests;
 

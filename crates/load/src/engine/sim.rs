@@ -59,22 +59,34 @@ impl<F: FnMut(u64, ConnId, &[u8]) -> Vec<(u64, Act)>> Far for Rule<F> {
 }
 
 /// What a server answers to these bytes, if it answers rightly.
-pub type Reply = Box<dyn FnMut(&[u8]) -> Vec<u8>>;
+pub type RightAnswer = Box<dyn FnMut(&[u8]) -> Vec<u8>>;
 
 /// A server that behaves as a script of bytes says, over and over: each connection and each write takes the next byte.
 pub struct Scripted {
     script: Vec<u8>,
     at: usize,
-    reply: Reply,
+    reply: RightAnswer,
+    /// Whether it takes every connection at once, as a socket of datagrams does.
+    accepts_all: bool,
 }
 
 impl Scripted {
     #[must_use]
-    pub fn new(script: Vec<u8>, reply: Reply) -> Self {
+    pub fn new(script: Vec<u8>, reply: RightAnswer) -> Self {
         Self {
             script,
             at: 0,
             reply,
+            accepts_all: false,
+        }
+    }
+
+    /// The same for datagrams, whose sockets are connected without the server.
+    #[must_use]
+    pub fn accepting_all(self) -> Self {
+        Self {
+            accepts_all: true,
+            ..self
         }
     }
 
@@ -89,6 +101,7 @@ impl Scripted {
 impl Far for Scripted {
     fn connect(&mut self, _now_ns: u64, _conn: ConnId) -> Vec<(u64, Act)> {
         match self.next() {
+            _ if self.accepts_all => vec![(0, Act::Accept)],
             (0, delay_ns) => vec![(delay_ns, Act::Close(Closed::Refused))],
             (1, _) => Vec::new(),
             (2, delay_ns) => {

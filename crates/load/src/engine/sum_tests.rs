@@ -1,5 +1,5 @@
 //! One sum for every load: each intended exchange is ok, an error, unfinished or never sent, whatever the protocol, the schedule, the
-//! server's behaviour, the length of the queue and the end of the load.
+//! server's behaviour, the length of the queue and the end of the load. Datagrams are checked in their folder.
 
 use std::sync::Arc;
 
@@ -9,12 +9,13 @@ use tare_mongo::message::{Header, MESSAGE_BYTES_MAX, Message};
 use tare_record::load::{AtEnd, CallSpec, LoadSpec, Pacing, SessionSpec, Shard, Stop};
 use tare_stats::random::Random;
 
-use super::sim::{MS, Reply, S, Scripted, Sim, answer, connections, pool};
+use super::sim::{MS, RightAnswer, S, Scripted, Sim, answer, connections, pool};
 use super::{ExchangeRecorder, SessionWindow};
 use crate::arrivals::{
     ArrivalSchedule, ArrivalTrace, Arrivals, ClosedLoop, NEVER, OpenLoop, SharedCount,
 };
 use crate::client::Client;
+use crate::protocols::ConnectionSecurity;
 use crate::protocols::connect::{AfterOpen, Connect};
 use crate::protocols::grpc::{EncodedCall, Grpc};
 use crate::protocols::http1;
@@ -26,15 +27,13 @@ use crate::protocols::http2::stream_protocol::StreamProtocol;
 use crate::protocols::http2::{Http2, Http2Plan, Windows};
 use crate::protocols::mongodb::{DocumentSource, MongoData, Mongodb, MongodbPlan, Operation};
 use crate::protocols::tcp::{Tcp, TcpContent, TcpExchange};
-use crate::protocols::udp::{Udp, UdpOptions, UdpPlan};
-use crate::protocols::ConnectionSecurity;
 use crate::session::{Program, SessionRequests, SessionRequestsPlan, Sessions};
 use crate::tally::Quantity;
 use crate::template::{Filler, Moment};
 
 /// What a load is made of, apart from its protocol.
 #[derive(Debug, Clone)]
-struct Case {
+pub(crate) struct Case {
     pacing: Pace,
     warmup_ns: u64,
     stop: Stop,
@@ -63,7 +62,7 @@ enum Ending {
     Aborted { at_ns: u64, late_ns: u64 },
 }
 
-fn cases() -> impl Strategy<Value = Case> {
+pub(crate) fn cases() -> impl Strategy<Value = Case> {
     let gaps = prop::collection::vec(MS..200 * MS, 2..40);
     let at_end = prop_oneof![Just(AtEnd::Stop), Just(AtEnd::Repeat)];
     let pacing = prop_oneof![
@@ -105,6 +104,11 @@ fn cases() -> impl Strategy<Value = Case> {
 }
 
 impl Case {
+    /// The server, with its right answers.
+    pub(crate) fn server(&self, reply: impl FnMut(&[u8]) -> Vec<u8> + 'static) -> Scripted {
+        Scripted::new(self.script.clone(), Box::new(reply) as RightAnswer)
+    }
+
     /// The schedule; `None` for a closed loop.
     fn schedule(&self) -> Option<ArrivalSchedule> {
         match &self.pacing {
@@ -181,9 +185,9 @@ impl Case {
 }
 
 /// Runs a load to its end, as a worker does, and checks its sum.
-fn check<C: Client>(
+pub(crate) fn check<C: Client>(
     client: C,
-    reply: impl FnMut(&[u8]) -> Vec<u8> + 'static,
+    far: Scripted,
     case: &Case,
     adapt: impl FnOnce(ExchangeRecorder) -> ExchangeRecorder,
 ) -> Result<(), TestCaseError> {
@@ -191,7 +195,6 @@ fn check<C: Client>(
         Pace::Closed(clients) => clients,
         _ => case.queue,
     };
-    let far = Scripted::new(case.script.clone(), Box::new(reply) as Reply);
     let adapt = |recorder: ExchangeRecorder| adapt(recorder.with_timeout(S));
     let mut sim = Sim::with_recorder(client, case.arrivals(), queue, far, adapt);
     match case.ending {
@@ -207,7 +210,7 @@ fn check<C: Client>(
             sim.run_until(until_ns);
         }
         Ending::Interrupted { at_ns } => {
-            sim.run_until(S + at_ns);
+            // An order lies ahead, so that nothing beyond it has begun.
             sim.engine.recorder_mut().end_window_at(S + at_ns);
             sim.run_until(S + at_ns + S / 2);
         }
@@ -234,7 +237,7 @@ fn check<C: Client>(
     Ok(())
 }
 
-fn as_is(recorder: ExchangeRecorder) -> ExchangeRecorder {
+pub(crate) fn as_is(recorder: ExchangeRecorder) -> ExchangeRecorder {
     recorder
 }
 
@@ -325,13 +328,13 @@ fn sessions() -> Sessions {
 proptest! {
     #[test]
     fn http1(case in cases()) {
-        check(pool(3), |_| answer(), &case, as_is)?;
+        check(pool(3), case.server(|_| answer()), &case, as_is)?;
     }
 
     #[test]
     fn http2(case in cases()) {
         let client = over_http2(rig::requests().iter().take(1).cloned().collect());
-        check::<Http2<crate::protocols::http2::stream_protocol::Http>>(client, on_streams(rig::ok), &case, as_is)?;
+        check::<Http2<crate::protocols::http2::stream_protocol::Http>>(client, case.server(on_streams(rig::ok)), &case, as_is)?;
     }
 
     #[test]
@@ -341,23 +344,13 @@ proptest! {
         spec.path = "/echo.Echo/Say".into();
         let call = EncodedCall::new(&spec, &CallSpec::default(), "here", ConnectionSecurity::Plain, timeout);
         let calls: Arc<[EncodedCall]> = [call.unwrap()].into();
-        check::<Http2<Grpc>>(over_http2(calls), on_streams(call_answer), &case, as_is)?;
+        check::<Http2<Grpc>>(over_http2(calls), case.server(on_streams(call_answer)), &case, as_is)?;
     }
 
     #[test]
     fn tcp(case in cases()) {
         let echo = TcpExchange::Echo { send_bytes: 30, expect_bytes: 30, content: TcpContent::Pattern };
-        check(Tcp::new(echo, &connections(3, S)), <[u8]>::to_vec, &case, as_is)?;
-    }
-
-    #[test]
-    fn udp(case in cases()) {
-        let client = Udp::new(UdpPlan {
-            connections: connections(2, S),
-            options: UdpOptions { datagram_bytes: 40, in_flight_max: 1 },
-            key: 7,
-        });
-        check(client, <[u8]>::to_vec, &case, as_is)?;
+        check(Tcp::new(echo, &connections(3, S)), case.server(<[u8]>::to_vec), &case, as_is)?;
     }
 
     #[test]
@@ -368,12 +361,12 @@ proptest! {
             connections: connections(3, S),
             documents: DocumentSource::new(&data, (0, 1), 7, Random::from_seed(1)),
         });
-        check(client, of_database(), &case, as_is)?;
+        check(client, case.server(of_database()), &case, as_is)?;
     }
 
     #[test]
     fn connect(case in cases()) {
-        check(Connect::new(connections(3, S), AfterOpen::Close), |_| Vec::new(), &case, as_is)?;
+        check(Connect::new(connections(3, S), AfterOpen::Close), case.server(|_| Vec::new()), &case, as_is)?;
     }
 
     #[test]
@@ -382,6 +375,6 @@ proptest! {
             Stop::Count { .. } => SessionWindow::Counted,
             _ => SessionWindow::Timed,
         };
-        check(sessions(), |_| answer(), &case, |recorder| recorder.for_sessions(window))?;
+        check(sessions(), case.server(|_| answer()), &case, |recorder| recorder.for_sessions(window))?;
     }
 }

@@ -238,3 +238,23 @@ fn tag_word(what: &'static str, name: &str) -> Result<(), PlanError> {
         name: name.to_owned(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_requests_than_have_histograms_of_their_own_are_refused_with_the_next_step() {
+        let mut load = crate::Load::get("http://127.0.0.1:1/").unwrap();
+        let one = load.plan().load.requests[0].clone();
+        let named = |number: usize| RequestSpec {
+            name: format!("r{number}"),
+            ..one.clone()
+        };
+        load.plan_mut().load.requests = (0..TAGGED_REQUESTS_MAX).map(named).collect();
+        assert!(check(load.plan()).is_ok());
+        load.plan_mut().load.requests.push(named(TAGGED_REQUESTS_MAX));
+        let said = check(load.plan()).map(drop).unwrap_err().to_string();
+        assert!(said.contains("4097") && said.contains("placeholder"), "{said}");
+    }
+}

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tare_record::agent::{QuantileSummary, is_status_class, is_unanswered_class};
 use tare_record::load::session::SESSION_NAME;
-use tare_stats::{Latencies, Quantile};
+use tare_stats::{Latencies, Quantile, SparseHistogram};
 
 use super::LoadOutcome;
 use crate::client::WaitCause;
@@ -141,22 +141,39 @@ impl LoadOutcome {
         &'a self,
         key: impl Fn(&Tag<'a>) -> Option<K>,
     ) -> BTreeMap<K, Latencies> {
-        let mut sums: BTreeMap<K, Latencies> = BTreeMap::new();
-        for (text, histogram) in &self.totals {
-            let Some(key) = Tag::parse(text).as_ref().and_then(&key) else {
-                continue;
-            };
-            // All histograms of a load have the same range and precision, and fewer than 2^53 exchanges.
-            let merged = match sums.get_mut(&key) {
-                Some(sum) => sum.merge_sparse(histogram),
-                None => histogram
-                    .latencies()
-                    .map(|first| drop(sums.insert(key, first))),
-            };
-            debug_assert!(merged.is_ok(), "histograms of one load have one shape");
-        }
-        sums
+        let groups = self.groups(key).into_iter();
+        groups
+            .filter_map(|(key, group)| Some((key, merged(&group)?)))
+            .collect()
     }
+
+    /// The histograms by key; those without a key are left out. A sum takes 280 kB: of many requests they are made one by one.
+    #[must_use]
+    pub fn groups<'a, K: Ord>(
+        &'a self,
+        key: impl Fn(&Tag<'a>) -> Option<K>,
+    ) -> BTreeMap<K, Vec<&'a SparseHistogram>> {
+        let mut groups: BTreeMap<K, Vec<&SparseHistogram>> = BTreeMap::new();
+        for (text, histogram) in &self.totals {
+            if let Some(key) = Tag::parse(text).as_ref().and_then(&key) {
+                groups.entry(key).or_default().push(histogram);
+            }
+        }
+        groups
+    }
+}
+
+/// The sum of some histograms of one load; `None` without any.
+#[must_use]
+pub fn merged(group: &[&SparseHistogram]) -> Option<Latencies> {
+    let (first, others) = group.split_first()?;
+    // All histograms of a load have the same range and precision, and fewer than 2^53 exchanges.
+    let mut sum = first.latencies().ok()?;
+    for other in others {
+        let merged = sum.merge_sparse(other);
+        debug_assert!(merged.is_ok(), "histograms of one load have one shape");
+    }
+    Some(sum)
 }
 
 /// Count, quantiles and maximum of a histogram; a bound stands for the value it bounds.

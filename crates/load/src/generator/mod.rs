@@ -27,7 +27,7 @@ use thiserror::Error;
 pub use check::PlanError;
 use check::check;
 pub use check::{number, require};
-pub use figures::{Tag, spread};
+pub use figures::{Tag, merged, spread};
 use scripted::Session;
 pub use scripted::dry_run_plan;
 pub use setup::{Setup, WorkerShare};

@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use proptest::prelude::*;
+
 use super::{Udp, UdpOptions, UdpPlan};
 use crate::client::{Client, Closed, ConnId};
 use crate::engine::sim::{Act, Far, MS, Rule, S, Sim, connections, rate};
+use crate::engine::sum_tests::{as_is, cases, check};
 use crate::tally::Quantity;
 
 const KEY: u64 = 0x1234_5678_9abc_def0;
@@ -182,4 +185,12 @@ fn a_full_socket_buffer_delays_a_datagram_and_passes_it_to_another_connection() 
     assert_eq!(ends(&sim).0, 100, "all that waited was sent");
     let latency = sim.observed().of(Quantity::Latency, "");
     assert!(latency[99] > 290 * MS, "waiting is part of the latency");
+}
+
+proptest! {
+    #[test]
+    fn each_datagram_ends_in_one_of_four_ways(case in cases()) {
+        let server = case.server(<[u8]>::to_vec).accepting_all();
+        check(client(2), server, &case, as_is)?;
+    }
 }

@@ -1,9 +1,9 @@
 //! Latency percentiles, histogram, and tables by request and by status.
 
-use tare_load::LoadOutcome;
+use tare_load::{LoadOutcome, merged};
 use tare_record::metric::Unit;
 use tare_report::quantity;
-use tare_stats::Latencies;
+use tare_stats::{Latencies, SparseHistogram};
 
 use super::SummaryWriter;
 use crate::values::{MISSING, largest, maybe, quantile};
@@ -141,15 +141,9 @@ pub(super) fn bar(count: u64, most: u64, width: usize) -> String {
 }
 
 /// Keeps the order of a few; of more than `most`, those with the longest mean, the longest first.
-fn slowest<'a, T>(
-    all: impl Iterator<Item = T>,
-    most: usize,
-    latencies: impl Fn(&T) -> &'a Latencies,
-) -> Vec<T> {
-    let mut all: Vec<T> = all.collect();
+fn slowest<T>(mut all: Vec<T>, most: usize, mean_ns: impl Fn(&T) -> f64) -> Vec<T> {
     if all.len() > most {
-        let mean = |one: &T| latencies(one).mean_ns().unwrap_or_default();
-        all.sort_by(|a, b| mean(b).total_cmp(&mean(a)));
+        all.sort_by_cached_key(|one| std::cmp::Reverse(mean_ns(one) as u64));
         all.truncate(most);
     }
     all
@@ -157,30 +151,40 @@ fn slowest<'a, T>(
 
 /// Latency by request, when there are several.
 pub(super) fn requests(out: &mut SummaryWriter, outcome: &LoadOutcome) {
-    let by_request = outcome.sums(|tag| {
+    let by_request = outcome.groups(|tag| {
         (tag.quantity == "latency" && tag.is_in_latency())
             .then_some(tag.request)
             .flatten()
     });
-    if by_request.len() < 2 {
+    let all = by_request.len();
+    if all < 2 {
         return;
     }
     let head = ["latency, of", "count", "p50", "p99", "max"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
-    let shown = slowest(by_request.iter(), REQUESTS_SHOWN, |(_, latencies)| latencies);
-    rows.extend(shown.iter().map(|(name, latencies)| {
+    let mean_ns = |(_, group): &(&str, Vec<&SparseHistogram>)| {
+        let mean = merged(group).and_then(|latencies| latencies.mean_ns());
+        mean.unwrap_or_default()
+    };
+    let shown = slowest(by_request.into_iter().collect(), REQUESTS_SHOWN, mean_ns);
+    rows.extend(shown.iter().filter_map(|(name, group)| {
+        let latencies = merged(group)?;
         let [p50, p99] = [0.5, 0.99].map(|q| quantile(latencies.quantile(q)));
         let count = latencies.count().to_string();
-        vec![(**name).to_owned(), count, p50, p99, largest(latencies)]
+        Some(vec![
+            (*name).to_owned(),
+            count,
+            p50,
+            p99,
+            largest(&latencies),
+        ])
     }));
     out.table(&rows);
-    if shown.len() < by_request.len() {
-        let words = format!(
-            "the slowest {} of {} requests, by their mean; all of them are in --json",
-            shown.len(),
-            by_request.len()
-        );
-        out.faint(&words);
+    if shown.len() < all {
+        let shown = shown.len();
+        out.faint(&format!(
+            "the slowest {shown} of {all} requests, by their mean; all of them are in --json"
+        ));
     }
     out.plain("");
 }
@@ -230,16 +234,7 @@ mod tests {
 
     #[test]
     fn of_many_requests_the_slowest_are_shown_and_few_keep_their_order() {
-        let of = |ns| {
-            let mut one = Latencies::new(tare_stats::Range::default()).unwrap();
-            one.record(ns);
-            (ns, one)
-        };
-        let all: Vec<_> = [50, 70, 10, 90].map(of).into();
-        let shown = |most| {
-            let shown = slowest(all.iter(), most, |(_, latencies)| latencies);
-            shown.iter().map(|(ns, _)| *ns).collect::<Vec<u64>>()
-        };
+        let shown = |most| slowest(vec![50, 70, 10, 90], most, |ns| f64::from(*ns));
         assert_eq!(shown(4), [50, 70, 10, 90]);
         assert_eq!(shown(2), [90, 70]);
     }
