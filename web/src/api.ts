@@ -94,7 +94,8 @@ export type Better = "lower" | "higher";
 /**
  * Source of an error.
  */
-export type ErrorSource = "none" | "target" | "peer" | "client" | "environment";
+export type ErrorSource =
+  "none" | "target" | "peer" | "client" | "environment" | "network" | "own-limit" | "configuration" | "quota";
 /**
  * Outcome of a comparison.
  */
