@@ -104,7 +104,7 @@ pub(crate) fn cases() -> impl Strategy<Value = Case> {
 }
 
 impl Case {
-    /// The server, with its right answers.
+    /// The server, with what it answers when it is well.
     pub(crate) fn server(&self, reply: impl FnMut(&[u8]) -> Vec<u8> + 'static) -> Scripted {
         Scripted::new(self.script.clone(), Box::new(reply) as RightAnswer)
     }
