@@ -284,7 +284,7 @@ fn more_failures_than_the_baseline_are_a_finding_and_a_few_in_one_block_are_a_wa
     let warnings = sentences(&once, SentenceKind::Warning);
     assert!(
         warnings.contains(
-            &"both-sidecars at 400/s: 2 of 6000 exchanges failed (2 errors, 0 unfinished, most of them reset)."
+            &"both-sidecars at 400/s: 2 of 6000 exchanges failed (2 errors, 0 unfinished, 0 never sent, most of them reset)."
         ),
         "{warnings:?}"
     );
