@@ -57,7 +57,8 @@ fn every_command_of_the_page_for_newcomers_is_read_and_planned() {
             panic!("{line} is no load");
         };
         let content = Content::read(&args).unwrap_or_else(|e| panic!("{line}\n{e:#}"));
-        let target = LoadUrl::parse(&content.url, &args.network).unwrap_or_else(|e| panic!("{line}\n{e:#}"));
+        let target =
+            LoadUrl::parse(&content.url, &args.network).unwrap_or_else(|e| panic!("{line}\n{e:#}"));
         // JSON messages need the server's reflection, and there is no server here.
         if args.grpc.data.is_none()
             && let Err(error) = ResolvedLoad::new(&args, &target, content)
