@@ -64,7 +64,11 @@ fn sample(to: &mut Metrics, labels: &[(&'static str, &str)], sample: &Sample) {
     let per_s = |count: u64| count as f64 / seconds;
     let answered = per_s(sample.ok + sample.errors);
     to.set(&metrics::LIVE_RESPONSES, labels, answered);
-    to.set(&metrics::LIVE_ERRORS, labels, per_s(sample.errors + sample.never_sent));
+    to.set(
+        &metrics::LIVE_ERRORS,
+        labels,
+        per_s(sample.errors + sample.never_sent),
+    );
     let in_seconds = |ns: Option<u64>| ns.map(|ns| ns as f64 / 1e9);
     for (quantile, ns) in [
         ("0.5", sample.latency_p50_ns),

@@ -231,9 +231,7 @@ impl Closed {
             Closed::ConnectTimeout => ErrorClass::of("connect-timeout", ErrorSource::Peer),
             Closed::Unreachable => ErrorClass::of("unreachable", ErrorSource::Network),
             Closed::NoPorts => ErrorClass::of("no-local-ports", ErrorSource::OwnLimit),
-            Closed::NoDescriptors => {
-                ErrorClass::of("too-many-open-files", ErrorSource::OwnLimit)
-            }
+            Closed::NoDescriptors => ErrorClass::of("too-many-open-files", ErrorSource::OwnLimit),
             Closed::RepliesUnread => ErrorClass::MALFORMED,
             Closed::AddressNotAllowed(_) => {
                 ErrorClass::of("address-not-allowed", ErrorSource::Configuration)

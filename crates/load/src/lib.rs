@@ -61,8 +61,8 @@ pub use agent::{AgentError, abort_on_hangup, run_agent};
 pub use classes::{ClassNumbers, Classes};
 pub use control::StopHandle;
 pub use generator::{
-    LoadError, LoadOutcome, LoadProgress, Observer, PlanError, Tag, dry_run_plan, run, run_over,
-    merged, spread,
+    LoadError, LoadOutcome, LoadProgress, Observer, PlanError, Tag, dry_run_plan, merged, run,
+    run_over, spread,
 };
 pub use load::{Load, UrlError};
 pub use sys::{EndSignals, is_ignored};

@@ -351,6 +351,11 @@ fn a_load_whose_server_comes_up_late_and_ends_its_answers_with_the_connection_is
         }
     });
     let result = measure(&plan).result;
-    assert_eq!(result.ended, LoadEnd::Completed, "{:?}", result.abort_reason);
+    assert_eq!(
+        result.ended,
+        LoadEnd::Completed,
+        "{:?}",
+        result.abort_reason
+    );
     assert_eq!((result.intended, result.ok), (100, 100));
 }

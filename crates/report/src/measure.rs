@@ -269,5 +269,7 @@ pub fn quantile(metric: Metric) -> Option<(f64, u64)> {
 /// Number of observations of a trial: successful exchanges, and those without an answer.
 pub fn observations(record: &TrialRecord) -> u64 {
     let roles = record.load.iter();
-    roles.map(|role| role.ok + role.unfinished + role.never_sent).sum()
+    roles
+        .map(|role| role.ok + role.unfinished + role.never_sent)
+        .sum()
 }

@@ -65,9 +65,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     if let Some(service) = &args.grpc.grpc_health {
         let server = plan::server(&args, &target).map_err(bad_input)?;
-        server
-            .wait_until_serving(service)
-            .map_err(unmeasured)?;
+        server.wait_until_serving(service).map_err(unmeasured)?;
     }
     let resolved = ResolvedLoad::new(&args, &target, content).map_err(bad_input)?;
     if args.request.dry_run {

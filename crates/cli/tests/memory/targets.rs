@@ -34,7 +34,11 @@ fn four_thousand_targets_take_less_than_a_hundred_megabytes() {
         load.arg("--targets").arg(&file).args(form);
         let (peak, output) = peak_of(load);
         let said = rig::stdout(&output);
-        assert!(peak < PEAK_BYTES_MAX, "{peak} bytes: {}", rig::stderr(&output));
+        assert!(
+            peak < PEAK_BYTES_MAX,
+            "{peak} bytes: {}",
+            rig::stderr(&output)
+        );
         if form.is_empty() {
             assert!(said.contains("the slowest 20 of 4096 requests"), "{said}");
         } else {

@@ -536,7 +536,7 @@ fn result(plan: &LoadPlan, fate: Fate, cost_ns: u64) -> LoadResult {
         },
         ok_by_status: Default::default(),
         redirects: None,
-            failed_addresses: Vec::new(),
+        failed_addresses: Vec::new(),
         overflow: 0,
         sessions: None,
         records: None,

@@ -204,10 +204,16 @@ fn starts_that_find_the_queue_full_are_counted_and_not_released() {
         (stages.intended, stages.released, stages.overflow),
         (100, 22, 78)
     );
-    assert_eq!((stages.sent, stages.unfinished, stages.never_sent), (2, 22, 78));
+    assert_eq!(
+        (stages.sent, stages.unfinished, stages.never_sent),
+        (2, 22, 78)
+    );
     let bounds = sim.observed().of(Quantity::Latency, "never-sent");
     assert_eq!(bounds.len(), 78, "each is a failure with a latency");
-    assert!(bounds.iter().all(|ns| *ns >= 10 * S), "their timeout: {bounds:?}");
+    assert!(
+        bounds.iter().all(|ns| *ns >= 10 * S),
+        "their timeout: {bounds:?}"
+    );
 }
 
 #[test]
@@ -260,5 +266,8 @@ fn an_abandoned_loop_counts_the_starts_it_never_came_to() {
     assert!(stages.adds_up());
     let ages = sim.observed().of(Quantity::Latency, "never-sent");
     assert_eq!(ages.len() as u64, stages.never_sent);
-    assert!(ages[0] <= 2 * MS && ages[ages.len() - 1] >= 497 * MS, "{ages:?}");
+    assert!(
+        ages[0] <= 2 * MS && ages[ages.len() - 1] >= 497 * MS,
+        "{ages:?}"
+    );
 }

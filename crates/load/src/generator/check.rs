@@ -253,8 +253,14 @@ mod tests {
         };
         load.plan_mut().load.requests = (0..TAGGED_REQUESTS_MAX).map(named).collect();
         assert!(check(load.plan()).is_ok());
-        load.plan_mut().load.requests.push(named(TAGGED_REQUESTS_MAX));
+        load.plan_mut()
+            .load
+            .requests
+            .push(named(TAGGED_REQUESTS_MAX));
         let said = check(load.plan()).map(drop).unwrap_err().to_string();
-        assert!(said.contains("4097") && said.contains("placeholder"), "{said}");
+        assert!(
+            said.contains("4097") && said.contains("placeholder"),
+            "{said}"
+        );
     }
 }

@@ -316,7 +316,10 @@ impl Launch<'_, '_> {
                 .find_map(|end| end.permanent_failure.clone());
             if let (Some(why), true) = (
                 permanent_failure,
-                gathered.ends.iter().all(|end| end.counts.exchanges().ok == 0),
+                gathered
+                    .ends
+                    .iter()
+                    .all(|end| end.counts.exchanges().ok == 0),
             ) {
                 return Err(LoadError::NoConnection {
                     address: server_of(plan),

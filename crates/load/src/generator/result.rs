@@ -409,7 +409,10 @@ mod tests {
 
     #[test]
     fn a_load_is_complete_only_if_every_worker_came_to_the_end_of_its_schedule() {
-        assert_eq!(load_end(&[end(), end()], &none()), (LoadEnd::Completed, None));
+        assert_eq!(
+            load_end(&[end(), end()], &none()),
+            (LoadEnd::Completed, None)
+        );
         let (ended, why) = load_end(&[end(), unended()], &none());
         assert_eq!(ended, LoadEnd::Aborted);
         assert!(why.unwrap().contains("ended before the load did"));
@@ -417,7 +420,10 @@ mod tests {
             interrupted: true,
             ..end()
         };
-        assert_eq!(load_end(&[end(), interrupted], &none()).0, LoadEnd::Interrupted);
+        assert_eq!(
+            load_end(&[end(), interrupted], &none()).0,
+            LoadEnd::Interrupted
+        );
     }
 
     #[test]

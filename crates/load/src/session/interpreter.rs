@@ -41,11 +41,13 @@ pub enum Next {
 }
 
 /// Error class: endless loop without a request.
-pub const ENDLESS_LOOP: ErrorClass = ErrorClass::of("session-endless-loop", ErrorSource::Configuration);
+pub const ENDLESS_LOOP: ErrorClass =
+    ErrorClass::of("session-endless-loop", ErrorSource::Configuration);
 /// Error class: a template could not be rendered with the session's variables.
 pub const TEMPLATE_ERROR: ErrorClass = ErrorClass::of("template-error", ErrorSource::Configuration);
 /// Error class: more concurrent sessions than unique rows.
-pub const UNIQUE_ROWS_EXHAUSTED: ErrorClass = ErrorClass::of("data-exhausted", ErrorSource::Configuration);
+pub const UNIQUE_ROWS_EXHAUSTED: ErrorClass =
+    ErrorClass::of("data-exhausted", ErrorSource::Configuration);
 
 impl SessionState {
     /// Resets the slot for a new session.

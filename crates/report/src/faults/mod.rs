@@ -106,11 +106,7 @@ fn row(trial_samples: &TrialSamples<'_>) -> FaultTrial {
             .filter_map(|one| one.slowest_ns)
             .max(),
         retried: counts("retries"),
-        errors: record
-            .load
-            .iter()
-            .map(LoadResult::failed)
-            .sum(),
+        errors: record.load.iter().map(LoadResult::failed).sum(),
         read_back: record.read_back.as_ref().map(|found| ReadBackView {
             acknowledged: found.acknowledged,
             read: found.read,

@@ -95,12 +95,24 @@ fn a_wrong_file_is_told_with_its_reason_whichever_option_names_it() {
     let url = "http://127.0.0.1:1/";
     let two = file("two.txt", "GET http://a:1/\nGET http://b:1/\n");
     let foreign = file("foreign.txt", "POST http://a:1/\n@/etc/hostname\n");
-    let null = file("null.jsonl", r#"{"method":"GET","url":"http://a:1/","header":null}"#);
-    let session = file("session.yaml", "steps:\n- {name: a, path: /, whatever: 1}\n");
-    let requests = file("requests.yaml", "requests:\n- {name: a, path: /, whatever: 1}\n");
+    let null = file(
+        "null.jsonl",
+        r#"{"method":"GET","url":"http://a:1/","header":null}"#,
+    );
+    let session = file(
+        "session.yaml",
+        "steps:\n- {name: a, path: /, whatever: 1}\n",
+    );
+    let requests = file(
+        "requests.yaml",
+        "requests:\n- {name: a, path: /, whatever: 1}\n",
+    );
     let cases: [(&[&str], &str); 5] = [
         (&["--targets", &two], "another host than http://a:1"),
-        (&["--targets", &foreign], "body files are in the current folder"),
+        (
+            &["--targets", &foreign],
+            "body files are in the current folder",
+        ),
         (&["--targets", &null], "invalid type: null"),
         (&["--session", &session, url], "whatever"),
         (&["--requests", &requests, url], "whatever"),
@@ -111,7 +123,10 @@ fn a_wrong_file_is_told_with_its_reason_whichever_option_names_it() {
         assert!(told.contains(reason), "{arguments:?}: {told}");
     }
     let texts = said(&["--targets", &two]);
-    assert_eq!(texts[0], "line 2 of the targets", "JSON has the causes apart");
+    assert_eq!(
+        texts[0], "line 2 of the targets",
+        "JSON has the causes apart"
+    );
     assert_eq!(texts.len(), 2);
 }
 

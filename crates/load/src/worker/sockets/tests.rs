@@ -16,7 +16,13 @@ fn connected() -> (Sockets, SocketKey, Peer) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     set_socket_recv_buffer_size(&listener, 8 * 1024).unwrap();
     let registry = Poll::new().unwrap().registry().try_clone().unwrap();
-    let mut sockets = Sockets::new(registry, SocketKind::Stream, 1, None, ConnectOptions::default());
+    let mut sockets = Sockets::new(
+        registry,
+        SocketKind::Stream,
+        1,
+        None,
+        ConnectOptions::default(),
+    );
     sockets.connect(CONN, listener.local_addr().unwrap());
     let (peer, _) = listener.accept().unwrap();
     let key = sockets.key(CONN);

@@ -81,10 +81,7 @@ impl<D: StreamProtocol> Http2<D> {
         stamp: Stamp,
         out: &mut impl Outlet,
     ) {
-        let is_other = matches!(
-            error,
-            CodecError::SpeaksHttp1 | CodecError::NoSettingsFirst
-        );
+        let is_other = matches!(error, CodecError::SpeaksHttp1 | CodecError::NoSettingsFirst);
         if is_other && !self.is_greeted {
             self.problem.get_or_insert(error);
         }
