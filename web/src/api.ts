@@ -373,6 +373,10 @@ export type TlsVersion = "1.2" | "1.3";
  */
 export type Resumption = "off" | "on";
 /**
+ * A version of the PROXY protocol, by which a proxy tells a server who it speaks for.
+ */
+export type ProxyProtocol = "v1" | "v2";
+/**
  * A request body.
  */
 export type Body =
@@ -2617,6 +2621,10 @@ export interface LoadResult {
    */
   ok_by_status?: StatusCount[];
   /**
+   * Responses that sent the client elsewhere, which are not followed; `None` without one.
+   */
+  redirects?: Redirects | null;
+  /**
    * Of those never sent, the starts dropped because the queue of waiting starts was full: the offered rate was not reached.
    */
   overflow: number;
@@ -2640,6 +2648,10 @@ export interface LoadResult {
    * Errors of connections that belong to no exchange (unrequested bytes); `request` is empty.
    */
   connection_errors?: OutcomeCount[];
+  /**
+   * Failed attempts to connect, by address and class; further ones are in `connections.failed` alone.
+   */
+  failed_addresses?: FailedAddress[];
   /**
    * Requests sent over the whole load, warm-up and drain included: what a proxy must have counted.
    */
@@ -2736,6 +2748,19 @@ export interface StatusCount {
   count: number;
 }
 /**
+ * Responses that sent the client elsewhere. They are not followed: they are responses like any other.
+ */
+export interface Redirects {
+  /**
+   * Number of exchanges, successful and failed.
+   */
+  count: number;
+  /**
+   * `Location` of the first one seen; `None` if it had none.
+   */
+  location?: string | null;
+}
+/**
  * Sessions intended in the window.
  */
 export interface SessionCounts {
@@ -2821,6 +2846,28 @@ export interface RecordFlow {
   negative_end_to_end?: number | null;
 }
 /**
+ * Failed attempts to connect to one address, of one class.
+ */
+export interface FailedAddress {
+  /**
+   * Address with port.
+   */
+  address: string;
+  /**
+   * Error class.
+   */
+  class: string;
+  error_source: ErrorSource;
+  /**
+   * Number of attempts.
+   */
+  count: number;
+  /**
+   * Error message.
+   */
+  example?: string | null;
+}
+/**
  * Exchanges with one request over the whole load.
  */
 export interface RequestCount {
@@ -2899,6 +2946,10 @@ export interface TlsCount {
    * SHA-256 of the server's certificate, in hexadecimal.
    */
   certificate?: string | null;
+  /**
+   * What is unusual about that certificate, and what of the handshake was not verified for it; `None` for most.
+   */
+  unusual?: string | null;
   /**
    * Full handshakes.
    */
@@ -3985,6 +4036,14 @@ export interface ConnectionRules {
    * Time over which connections are opened, one after the other, before the load.
    */
   open_over_ns?: number;
+  /**
+   * Unix socket that all connections are made to, instead of the addresses.
+   */
+  unix_socket?: string | null;
+  /**
+   * Header of the PROXY protocol that each connection begins with.
+   */
+  proxy_protocol?: ProxyProtocol | null;
 }
 /**
  * One kind of request.
