@@ -45,6 +45,9 @@ impl LoadUrl {
                 "a / stands in the user or password of a URL: write it as %2F, or the URL as http://host:port/path"
             );
         }
+        if url.starts_with("unix:") {
+            bail!("{url}: write the socket as --unix-socket PATH, and the URL as http://host/path");
+        }
         if host.is_empty() {
             bail!("{url}: it names no host; write http://host:port/path");
         }
@@ -351,6 +354,8 @@ mod tests {
         assert!(error("htp://127.0.0.1/x").contains("did you mean http://127.0.0.1/x?"));
         assert!(error("http:///x").contains("no host"));
         assert!(error("http://127.0.0.1:99999/").contains("port"));
+        let socket = LoadUrl::split("unix:///run/app.sock").unwrap_err();
+        assert!(socket.to_string().contains("--unix-socket"), "{socket}");
         for url in ["http://me:pw@127.0.0.1/", "htp://me:pw@127.0.0.1/"] {
             let said = error(url);
             assert!(

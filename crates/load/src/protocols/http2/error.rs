@@ -21,7 +21,9 @@ pub enum CodecError {
         "the server answers in http/1: it does not speak http/2 on this port; use http/1.1, or enable http/2 there"
     )]
     SpeaksHttp1,
-    #[error("the server's first frame is not SETTINGS; check the port's protocol")]
+    #[error(
+        "the server does not speak http/2 on this port: its first bytes are no SETTINGS frame; use http/1.1, or enable http/2 there"
+    )]
     NoSettingsFirst,
     #[error("a frame of {size_bytes} bytes, at most {max_bytes} are allowed")]
     FrameTooLarge { size_bytes: u32, max_bytes: u32 },
