@@ -133,7 +133,10 @@ fn arrows() -> BTreeMap<String, Vec<String>> {
             .unwrap_or_default()
             .lines()
             .take_while(|line| !line.starts_with('['))
-            .filter_map(|line| line.strip_prefix("tare-"))
+            .filter_map(|line| {
+                line.strip_prefix("tare-")
+                    .or(line.starts_with("no-schema").then_some(line))
+            })
             .filter_map(|line| line.split(['.', ' ', '=']).next())
             .map(str::to_owned)
             .collect();

@@ -165,7 +165,7 @@ impl ErrorClass {
     /// The response is not valid in the protocol.
     pub const MALFORMED: ErrorClass = ErrorClass::of("malformed", ErrorSource::Target);
     /// The head of the response has more bytes or fields than are read.
-    pub const HEAD_TOO_LARGE: ErrorClass = ErrorClass::of("head-too-large", ErrorSource::Client);
+    pub const HEAD_TOO_LARGE: ErrorClass = ErrorClass::of("head-too-large", ErrorSource::OwnLimit);
     /// Not complete when the drain ended.
     pub const UNFINISHED: ErrorClass = ErrorClass::of("unfinished", ErrorSource::Target);
     /// Never sent: its start found the queue of waiting ones full, or its turn did not come before the load was aborted.

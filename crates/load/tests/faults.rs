@@ -85,17 +85,21 @@ fn malformed_input_is_the_targets_fault() {
         ErrorSource::Target,
     );
     let both = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\nhi";
-    all_in_class(&Server::answering(both), "malformed", ErrorSource::Target);
+    all_in_class(
+        &Server::answering(both),
+        "length-and-transfer-encoding",
+        ErrorSource::Target,
+    );
 }
 
 #[test]
-fn an_endless_head_is_cut_off_as_malformed() {
+fn an_endless_head_is_cut_off_and_beyond_a_limit_of_ours() {
     let server = Server::start(|conn| {
         if conn.request().is_some() && conn.send(b"HTTP/1.1 200 OK\r\n") {
             while conn.send(b"X-Fill: yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy\r\n") {}
         }
     });
-    all_in_class(&server, "malformed", ErrorSource::Target);
+    all_in_class(&server, "head-too-large", ErrorSource::OwnLimit);
 }
 
 #[test]
@@ -219,7 +223,7 @@ fn bytes_nobody_asked_for_are_a_fault_of_the_connection() {
     let outcome = measure(&plan);
     let faults = &outcome.result.connection_errors;
     assert!(
-        !faults.is_empty() && faults[0].class == "malformed",
+        !faults.is_empty() && faults[0].class == "idle-timeout",
         "{faults:?}"
     );
 }

@@ -32,8 +32,8 @@ const PEAK_BYTES_MAX: u64 = 200_000_000;
 /// Where a test gives up: the machine is to outlive it.
 const KILL_BYTES: u64 = 1_500_000_000;
 
-/// Far above what any of these loads takes.
-const LIMIT: Duration = Duration::from_secs(30);
+/// A load that takes longer hangs. On a machine that is busy with other things some take half a minute.
+const LIMIT: Duration = Duration::from_secs(180);
 
 /// A server on a port of its own: each connection is served on its own thread until that fails, as it does when the client goes.
 fn server(serve: impl Fn(TcpStream) -> io::Result<()> + Send + Sync + 'static) -> SocketAddr {
@@ -120,7 +120,7 @@ fn peak_of(mut load: Command) -> (u64, Output) {
     (peak, output)
 }
 
-/// The outcomes of a load against a hostile server: the peer is blamed for each that is not right, and there are such.
+/// The outcomes of a load against a hostile server: the peer is blamed for each that is not right, or a limit is named, and there are such.
 fn survives(url: &str, more: &[&str]) -> Vec<OutcomeCount> {
     let output = load(url, more);
     let said = rig::stdout(&output);
@@ -132,8 +132,10 @@ fn survives(url: &str, more: &[&str]) -> Vec<OutcomeCount> {
     }
     outcomes.retain(|one| one.class != "ok");
     assert!(!outcomes.is_empty());
-    let blamed =
-        |one: &OutcomeCount| matches!(one.error_source, ErrorSource::Target | ErrorSource::Peer);
+    let blamed = |one: &OutcomeCount| {
+        use ErrorSource::{OwnLimit, Peer, Target};
+        matches!(one.error_source, Target | Peer | OwnLimit)
+    };
     assert!(outcomes.iter().all(blamed), "{outcomes:?}");
     outcomes
 }

@@ -56,7 +56,7 @@ impl TlsFailure {
             },
             TlsFailure::CertificateInvalid => of("certificate-invalid", ErrorSource::Peer),
             TlsFailure::ClientCertificateRejected(_) => {
-                of("client-certificate-rejected", ErrorSource::Client)
+                of("client-certificate-rejected", ErrorSource::Configuration)
             }
             TlsFailure::Alert(code) => ErrorClass {
                 name: "tls-alert",

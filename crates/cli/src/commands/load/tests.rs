@@ -97,7 +97,7 @@ fn a_wrong_file_is_told_with_its_reason_whichever_option_names_it() {
     let foreign = file("foreign.txt", "POST http://a:1/\n@/etc/hostname\n");
     let null = file(
         "null.jsonl",
-        r#"{"method":"GET","url":"http://a:1/","header":null}"#,
+        r#"{"method":"GET","url":"http://a:1/","header":5}"#,
     );
     let session = file(
         "session.yaml",
@@ -113,7 +113,7 @@ fn a_wrong_file_is_told_with_its_reason_whichever_option_names_it() {
             &["--targets", &foreign],
             "body files are in the current folder",
         ),
-        (&["--targets", &null], "invalid type: null"),
+        (&["--targets", &null], "invalid type: integer"),
         (&["--session", &session, url], "whatever"),
         (&["--requests", &requests, url], "whatever"),
     ];

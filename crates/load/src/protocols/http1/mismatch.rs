@@ -80,7 +80,7 @@ impl ResponseMismatch {
                 ErrorClass::of("content-encoding", ErrorSource::Target)
             }
             ResponseMismatch::Coding(CodingError::Unknown | CodingError::NotDecoded) => {
-                ErrorClass::of("content-encoding", ErrorSource::Client)
+                ErrorClass::of("content-encoding", ErrorSource::OwnLimit)
             }
             ResponseMismatch::Capture { why, .. } => match why {
                 CaptureError::Missing => ErrorClass::of("capture-missing", ErrorSource::Target),

@@ -17,7 +17,7 @@ pub struct NetworkArgs {
     #[arg(long, value_name = "HOST:PORT:ADDRESS[,ADDRESS…]")]
     pub resolve: Vec<ResolveArg>,
     /// Connect to a Unix socket instead of the URL's host and port; Host and SNI stay those of the URL.
-    #[arg(long, value_name = "PATH", conflicts_with = "resolve")]
+    #[arg(long, value_name = "FILE", conflicts_with = "resolve")]
     pub unix_socket: Option<PathBuf>,
     /// Begin each connection with a header of the PROXY protocol that states its own addresses, as a proxy in front of the server does.
     #[arg(
