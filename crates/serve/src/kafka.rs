@@ -4,6 +4,7 @@ mod changes;
 mod definition;
 mod live;
 pub mod load;
+mod newest;
 pub mod routes;
 mod test_beds;
 mod verify;

@@ -1,6 +1,5 @@
 //! Changes of a cluster. Each waits until the cluster shows it.
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,6 +19,7 @@ use tare_kafka_admin::client::RetryBackoff;
 use tare_kafka_admin::reading::ReadingScope;
 use tare_kafka_admin::reassignment;
 
+use super::newest;
 use super::watcher::ClusterWatcher;
 use crate::error::{Refusal, Reply};
 
@@ -33,10 +33,8 @@ const FOLLOW_EVERY: Duration = Duration::from_secs(1);
 const FOLLOW_PAUSE_MAX: Duration = Duration::from_secs(30);
 /// Looks at moves without an answer of the brokers after which they are not followed any more: those of a day.
 const FOLLOW_FAILURES_MAX: u32 = 2900;
-/// Longest time that reading the newest records takes before the rest is left out.
+/// Longest time that reading the newest records takes before the partitions that are left are named instead.
 const RECORDS_WITHIN: Duration = Duration::from_secs(10);
-/// Partitions of a topic whose newest records are read.
-const RECORD_PARTITIONS_MAX: usize = 24;
 
 fn mode(validate_only: bool) -> Mode {
     match validate_only {
@@ -202,32 +200,13 @@ pub fn records(
         let topics = admin.topics_named(&[name])?;
         let all = topics.iter().flat_map(|topic| &topic.partitions);
         let wanted = all.filter(|one| partition.is_none_or(|number| one.partition == number));
-        let mut page = RecordPage {
-            records: Vec::new(),
-            problems: Vec::new(),
-        };
-        let mut silent = BTreeSet::new();
-        for one in wanted.take(RECORD_PARTITIONS_MAX) {
-            let is_known_silent = one.leader.is_some_and(|leader| silent.contains(&leader));
-            if is_known_silent || Instant::now() >= until {
-                let number = one.partition;
-                page.problems.push(format!(
-                    "{name}-{number} was not read: its leader does not answer"
-                ));
-                continue;
-            }
-            match admin.newest_records(name, one, count) {
-                Ok(found) => page.records.extend(found),
-                Err(error) => {
-                    silent.extend(one.leader);
-                    page.problems.push(error.to_string());
-                }
-            }
-            page.records
-                .sort_by_key(|record| Reverse((record.timestamp_ms, record.offset)));
-            page.records.truncate(count);
-        }
-        Ok(page)
+        Ok(newest::of_all(
+            name,
+            wanted,
+            count,
+            || Instant::now() < until,
+            |one| admin.newest_records(name, one, count),
+        ))
     })
 }
 
