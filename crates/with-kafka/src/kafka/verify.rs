@@ -2,7 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use tare_kafka_admin::admin::{Admin, ComparisonProgress, ComparisonResult, ReplicaComparison};
+use tare_kafka_admin::admin::{
+    Admin, ComparisonProgress, ComparisonResult, PartitionInfo, ReplicaComparison,
+};
 use tare_record::escape::escape_line;
 use tare_report::quantity;
 
@@ -52,17 +54,25 @@ pub fn run(admin: &mut Admin, args: &Args, common: &CommonArgs) -> anyhow::Resul
     }
     progress.clear();
     common.show(&views, |views| show(views))?;
-    let worst = views.iter().map(|view| view.result).max();
-    Ok(match worst {
-        None | Some(ComparisonResult::Identical | ComparisonResult::Compacted) => Exit::Done,
-        Some(ComparisonResult::Incomplete) if views.iter().all(is_alone_or_same) => Exit::Done,
-        Some(ComparisonResult::Incomplete | ComparisonResult::Different) => Exit::Failed,
-    })
+    let mut compared = views.iter().zip(&wanted);
+    Ok(
+        match compared.all(|(view, (_, one))| is_in_order(view, one)) {
+            true => Exit::Done,
+            false => Exit::Failed,
+        },
+    )
 }
 
-/// Whether the verdict is not incomplete, or is so only because the partition has a single replica.
-fn is_alone_or_same(view: &ReplicaComparison) -> bool {
-    view.result != ComparisonResult::Incomplete || view.replicas.len() == 1 && view.notes.len() == 1
+/// Whether every replica that the partition has was read, and none differs where it may not. A single replica has nothing to be
+/// compared with.
+fn is_in_order(view: &ReplicaComparison, partition: &PartitionInfo) -> bool {
+    let is_read = view.replicas.len() == partition.replicas.len();
+    is_read
+        && match view.result {
+            ComparisonResult::Identical | ComparisonResult::Compacted => true,
+            ComparisonResult::Incomplete => partition.replicas.len() < 2,
+            ComparisonResult::Different => false,
+        }
 }
 
 fn show(views: &[ReplicaComparison]) -> anyhow::Result<()> {
@@ -151,6 +161,64 @@ impl Line {
     fn clear(&self) {
         if self.0.is_term() {
             let _ = self.0.clear_line();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tare_kafka_admin::admin::Replica;
+
+    use super::*;
+
+    fn is_in_order_if(result: ComparisonResult, there: i32, read: i32) -> bool {
+        let replica = |broker| Replica {
+            broker,
+            is_leader: broker == 1,
+            first: 0,
+            end: 9,
+            corrupt: 0,
+        };
+        let view = ReplicaComparison {
+            topic: "orders".to_owned(),
+            partition: 0,
+            result,
+            replicas: (1..=read).map(replica).collect(),
+            from: 0,
+            to: 9,
+            batches: 1,
+            records: 9,
+            size_bytes: 99,
+            differences: Vec::new(),
+            notes: (read..there).map(|id| format!("replica {id}")).collect(),
+        };
+        let partition = PartitionInfo {
+            partition: 0,
+            leader: Some(1),
+            leader_epoch: 0,
+            replicas: (1..=there).collect(),
+            in_sync: vec![1],
+            offline: Vec::new(),
+        };
+        super::is_in_order(&view, &partition)
+    }
+
+    #[test]
+    fn a_replica_that_could_not_be_read_is_a_failure_however_many_there_are() {
+        use ComparisonResult::{Compacted, Different, Identical, Incomplete};
+        for (result, there, read, expected) in [
+            (Identical, 2, 2, true),
+            (Incomplete, 1, 1, true),
+            (Incomplete, 1, 0, false),
+            (Incomplete, 2, 1, false),
+            (Incomplete, 3, 2, false),
+            (Incomplete, 3, 1, false),
+            (Compacted, 3, 3, true),
+            (Compacted, 3, 2, false),
+            (Different, 2, 2, false),
+        ] {
+            let found = is_in_order_if(result, there, read);
+            assert_eq!(found, expected, "{result:?}: {read} of {there} read");
         }
     }
 }
