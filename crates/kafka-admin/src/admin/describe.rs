@@ -8,7 +8,7 @@ use serde::Serialize;
 use tare_record::schemas::JsonSchema;
 
 use super::configs::Resource;
-use super::error::Result;
+use super::error::{AdminError, Result};
 use super::{Admin, topic_name};
 
 /// A cluster.
@@ -61,6 +61,8 @@ pub struct BrokerDescription {
     pub listeners: Option<String>,
     /// What it tells clients, as it is configured.
     pub advertised: Option<String>,
+    /// Why nobody could ask the broker itself: it is down, or what it advertises leads nowhere from here.
+    pub unreachable: Option<String>,
 }
 
 impl Admin {
@@ -75,13 +77,19 @@ impl Admin {
         let (controller, voters) = self.quorum()?;
         let mut brokers: BTreeMap<i32, BrokerDescription> = BTreeMap::new();
         for broker in &about.brokers {
-            let (listeners, advertised) = self.listeners(broker.node_id.0);
+            let (listeners, advertised, unreachable) = match self.listeners(broker.node_id.0) {
+                Ok((listeners, advertised)) => (listeners, advertised, None),
+                Err(AdminError::Client(error)) => (None, None, Some(error.to_string())),
+                // This user may not ask.
+                Err(_) => (None, None, None),
+            };
             let view = BrokerDescription {
                 host: broker.host.to_string(),
                 port: broker.port,
                 rack: broker.rack.as_ref().map(|rack| rack.to_string()),
                 listeners,
                 advertised,
+                unreachable,
                 ..empty(broker.node_id.0)
             };
             brokers.insert(view.id, view);
@@ -145,18 +153,16 @@ impl Admin {
         })
     }
 
-    /// The configured `listeners` and `advertised.listeners` of a broker; `None` if they cannot be read.
-    fn listeners(&mut self, id: i32) -> (Option<String>, Option<String>) {
+    /// The configured `listeners` and `advertised.listeners` of a broker.
+    fn listeners(&mut self, id: i32) -> Result<(Option<String>, Option<String>)> {
         let keys = ["listeners", "advertised.listeners"];
-        let Ok(mut found) = self.configs(&[Resource::Broker(id)], Some(&keys)) else {
-            return (None, None);
-        };
+        let mut found = self.configs(&[Resource::Broker(id)], Some(&keys))?;
         let mut value = |key: &str| {
             let configs = found.iter_mut().flat_map(|(_, configs)| configs);
             let mut named = configs.filter(|config| config.name == key);
             named.next().and_then(|config| config.value.take())
         };
-        (value(keys[0]), value(keys[1]))
+        Ok((value(keys[0]), value(keys[1])))
     }
 }
 

@@ -127,7 +127,9 @@ impl ApiError {
         )
     }
 
-    fn is_input(&self) -> bool {
+    /// Whether the user's input is at fault, not the cluster or the rights of the user.
+    #[must_use]
+    pub fn is_input(&self) -> bool {
         use ResponseError as E;
         matches!(
             self.error(),

@@ -25,7 +25,8 @@ pub use configs::{Config, ConfigOp, ConfigSource, Resource};
 pub use describe::{BrokerDescription, ClusterDescription};
 pub use error::{AdminError, ApiError, ItemResult, Result};
 pub use groups::{
-    GroupDescription, GroupLag, GroupListing, GroupMember, NewGroup, PartitionLag, Reset, ResetTo,
+    GroupDescription, GroupLag, GroupListing, GroupMember, GroupsFound, NewGroup, PartitionLag,
+    Reset, ResetTo,
 };
 pub use log_dirs::{LogDir, ReplicaSize};
 pub use offsets::OffsetSpec;

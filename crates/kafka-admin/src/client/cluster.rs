@@ -229,11 +229,13 @@ impl Cluster {
             ) {
                 Ok(answer) => return Ok(answer),
                 Err(FailedAttempt { error, is_final }) => {
-                    // Not retried: a broker that refuses connections is down, and one at a forbidden address is as good as
-                    // down.
+                    // Not retried: a broker that refuses connections is down, and one at a forbidden address, or that
+                    // advertises a name which is not found here, is as good as down.
                     let is_down = matches!(
                         error,
-                        ClientError::Refused(..) | ClientError::AddressNotAllowed(..)
+                        ClientError::Refused(..)
+                            | ClientError::AddressNotAllowed(..)
+                            | ClientError::HostNotFound(..)
                     );
                     if is_final || is_down || !patience.wait() {
                         return Err(error);

@@ -17,7 +17,7 @@ pub(crate) type Result<T, E = ClientError> = std::result::Result<T, E>;
 pub enum ClientError {
     /// The host cannot be resolved.
     #[error(
-        "the host of broker {0} cannot be found: {1}; check the name, or what the broker advertises"
+        "the host of broker {0} cannot be found: {1}; check the name, or what the broker advertises (advertised.listeners)"
     )]
     HostNotFound(Address, String),
     /// Connections to its address, as configured or advertised, are not allowed.

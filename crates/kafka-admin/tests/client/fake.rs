@@ -109,14 +109,20 @@ pub fn alone(port: u16) -> MetadataResponse {
 
 /// A cluster of one broker that is there.
 pub fn advertised(host: &'static str, port: u16) -> MetadataResponse {
+    cluster(&[(host, port)])
+}
+
+/// A cluster of brokers at these addresses, numbered from 1.
+pub fn cluster(brokers: &[(&'static str, u16)]) -> MetadataResponse {
+    let brokers = (1..).zip(brokers).map(|(id, (host, port))| {
+        MetadataResponseBroker::default()
+            .with_node_id(BrokerId(id))
+            .with_host(StrBytes::from_static_str(host))
+            .with_port(i32::from(*port))
+    });
     MetadataResponse::default()
         .with_cluster_id(Some(StrBytes::from_static_str("fake")))
-        .with_brokers(vec![
-            MetadataResponseBroker::default()
-                .with_node_id(BrokerId(1))
-                .with_host(StrBytes::from_static_str(host))
-                .with_port(i32::from(port)),
-        ])
+        .with_brokers(brokers.collect())
 }
 
 /// Answers what a healthy broker would, until `until` requests about metadata were answered.

@@ -9,14 +9,21 @@ mod fake;
 mod security;
 
 use std::io::Write;
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use fake::{Broker, all_versions, alone, frame, healthy, next};
+use fake::{Broker, all_versions, alone, cluster, frame, healthy, next};
 use tare_kafka::kafka_protocol::ResponseError;
 use tare_kafka::kafka_protocol::messages::api_versions_response::ApiVersion;
+use tare_kafka::kafka_protocol::messages::list_groups_response::ListedGroup;
 use tare_kafka::kafka_protocol::messages::{
-    ApiKey, ApiVersionsResponse, CreateTopicsRequest, MetadataRequest,
+    ApiKey, ApiVersionsResponse, CreateTopicsRequest, GroupId, ListGroupsResponse, MetadataRequest,
+    MetadataResponse,
 };
+use tare_kafka::kafka_protocol::protocol::StrBytes;
+use tare_kafka_admin::admin::{Admin, AdminError};
 use tare_kafka_admin::client::{Address, ClientError, ClientSettings, Cluster};
 
 /// For brokers that answer, however long the machine keeps them from it.
@@ -240,4 +247,82 @@ fn a_broker_that_is_not_there_is_asked_for_once_and_named() {
         .request_to(7, &MetadataRequest::default(), i16::MAX)
         .unwrap_err();
     assert!(matches!(error, ClientError::NoBroker(7)), "{error}");
+}
+
+/// Answers about versions, brokers and groups; counts the answers about brokers.
+fn keeps_groups(
+    stream: &mut TcpStream,
+    brokers: &MetadataResponse,
+    groups: &ListGroupsResponse,
+    asked_for_brokers: &AtomicUsize,
+) {
+    while let Some(asked) = next(stream) {
+        let (version, id) = (asked.version, asked.correlation);
+        let answer = match ApiKey::try_from(asked.key) {
+            Ok(ApiKey::ApiVersions) => frame(&all_versions(), version, id),
+            Ok(ApiKey::ListGroups) => frame(groups, version, id),
+            _ => {
+                asked_for_brokers.fetch_add(1, Ordering::SeqCst);
+                frame(brokers, version, id)
+            }
+        };
+        if stream.write_all(&answer).is_err() {
+            return;
+        }
+    }
+}
+
+#[test]
+fn a_name_that_a_broker_advertises_in_vain_is_told_at_once() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&asked);
+    let broker = Broker::start(move |stream, _, _| {
+        let brokers = cluster(&[("broker-1.invalid", 9092)]);
+        keeps_groups(stream, &brokers, &ListGroupsResponse::default(), &counted);
+    });
+    let mut admin = Admin::connect(vec![broker.address.clone()], hasty()).unwrap();
+    let error = admin.groups_of(1).unwrap_err();
+    let text = error.to_string();
+    assert!(
+        matches!(error, AdminError::Client(ClientError::HostNotFound(..))),
+        "{text}"
+    );
+    for part in ["broker-1.invalid:9092", "advertised.listeners"] {
+        assert!(text.contains(part), "{text}");
+    }
+    // Nobody is asked again where the broker is.
+    assert_eq!(asked.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn a_broker_that_does_not_answer_hides_its_own_groups_only() {
+    let broker = Broker::start(|stream, _, port| {
+        let brokers = cluster(&[("127.0.0.1", port), ("127.0.0.1", nobody().port)]);
+        let readers =
+            ListedGroup::default().with_group_id(GroupId(StrBytes::from_static_str("readers")));
+        let groups = ListGroupsResponse::default().with_groups(vec![readers]);
+        keeps_groups(stream, &brokers, &groups, &AtomicUsize::new(0));
+    });
+    let mut admin = Admin::connect(vec![broker.address.clone()], patient()).unwrap();
+    let found = admin.groups().unwrap();
+    let names: Vec<&str> = found.groups.iter().map(|one| one.name.as_str()).collect();
+    assert_eq!(names, ["readers"]);
+    let [(2, AdminError::Client(ClientError::Refused(..)))] = found.unread[..] else {
+        panic!("{:?}", found.unread);
+    };
+}
+
+#[test]
+fn groups_are_not_found_where_no_broker_answers() {
+    let broker = Broker::start(|stream, _, _| {
+        let brokers = cluster(&[("127.0.0.1", nobody().port)]);
+        let none = ListGroupsResponse::default();
+        keeps_groups(stream, &brokers, &none, &AtomicUsize::new(0));
+    });
+    let mut admin = Admin::connect(vec![broker.address.clone()], patient()).unwrap();
+    let error = admin.groups().map(drop).unwrap_err();
+    assert!(
+        matches!(error, AdminError::Client(ClientError::Refused(..))),
+        "{error}"
+    );
 }

@@ -8,7 +8,7 @@ use tare_cli::screen::print;
 use tare_cli::values::{bytes, counted, maybe};
 
 use super::CommonArgs;
-use super::output::{list, partition, table};
+use super::output::{list, of_named_broker, partition, table};
 
 /// Prints the cluster.
 pub fn cluster(admin: &mut Admin, common: &CommonArgs) -> anyhow::Result<()> {
@@ -45,6 +45,11 @@ fn show_cluster(view: &ClusterDescription) -> anyhow::Result<()> {
         "not in sync #",
     ];
     table(&header, rows)?;
+    for broker in &view.brokers {
+        if let Some(why) = &broker.unreachable {
+            print(&format!("broker {}: {why}\n", broker.id))?;
+        }
+    }
     let which = "`tare kafka topics list --unhealthy` shows which";
     let elect = "`tare kafka elect --all` gives it back";
     for (number, what, next) in [
@@ -83,7 +88,11 @@ fn show_broker(broker: &BrokerDescription) -> anyhow::Result<()> {
         broker.out_of_sync_replicas,
         maybe(broker.listeners.as_ref()),
         maybe(broker.advertised.as_ref()),
-    ))
+    ))?;
+    match &broker.unreachable {
+        Some(why) => print(&format!("  {why}\n")),
+        None => Ok(()),
+    }
 }
 
 /// Address of a broker; one that is down has none.
@@ -143,7 +152,10 @@ pub struct LogDirsArgs {
 /// Prints the log directories of brokers, with sizes.
 pub fn log_dirs(admin: &mut Admin, args: &LogDirsArgs, common: &CommonArgs) -> anyhow::Result<()> {
     let brokers = (!args.brokers.is_empty()).then_some(&args.brokers[..]);
-    let mut dirs = admin.log_dirs(brokers)?;
+    let mut dirs = match brokers {
+        Some(_) => admin.log_dirs(brokers).map_err(of_named_broker)?,
+        None => admin.log_dirs(None)?,
+    };
     if !args.topics.is_empty() {
         for dir in &mut dirs {
             dir.partitions

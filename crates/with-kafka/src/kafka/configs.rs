@@ -6,7 +6,7 @@ use tare_cli::screen::{print, say};
 use tare_cli::values::maybe;
 
 use super::CommonArgs;
-use super::output::{pair, table};
+use super::output::{of_named_broker, pair, table};
 use super::printed::Configured;
 
 /// Arguments of `tare kafka configs`.
@@ -113,7 +113,8 @@ pub fn show_or_change(
             true => Mode::ValidateOnly,
             false => Mode::Apply,
         };
-        admin.alter_configs(resource, &changes, mode)?;
+        let altered = admin.alter_configs(resource, &changes, mode);
+        altered.map_err(of_named_broker)?;
         if !common.json {
             let word = match mode {
                 Mode::ValidateOnly => "could be changed",
@@ -122,7 +123,8 @@ pub fn show_or_change(
             return print(&format!("{resource}: {word}\n"));
         }
     }
-    let found = admin.configs(std::slice::from_ref(resource), None)?;
+    let found = admin.configs(std::slice::from_ref(resource), None);
+    let found = found.map_err(of_named_broker)?;
     let shown: Vec<Configured> = found
         .into_iter()
         .map(|(resource, mut configs)| {

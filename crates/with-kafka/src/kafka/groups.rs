@@ -1,7 +1,8 @@
 //! `tare kafka groups`: consumer groups, their members and lag; deletion, and reset of offsets.
 
+use anyhow::anyhow;
 use tare_kafka_admin::admin::{
-    Admin, GroupDescription, GroupLag, GroupListing, Mode, NewGroup, ResetTo,
+    Admin, AdminError, GroupDescription, GroupLag, GroupListing, Mode, NewGroup, ResetTo,
 };
 
 use tare_cli::exit::bad_input;
@@ -110,20 +111,29 @@ impl ToArgs {
 /// Runs the subcommand.
 pub fn run(admin: &mut Admin, args: &Args, common: &CommonArgs) -> anyhow::Result<()> {
     match &args.action {
-        Action::List => common.show(&admin.groups()?, |groups| show(groups)),
+        Action::List => {
+            let found = admin.groups()?;
+            common.show(&found.groups, |groups| show(groups))?;
+            check_all_read(&found.unread)
+        }
         Action::Describe { names } => {
             let groups: Result<Vec<_>, _> = names.iter().map(|name| admin.group(name)).collect();
             common.show(&groups?, |groups| groups.iter().try_for_each(describe))
         }
         Action::Lag { names } => {
             let mut names = names.clone();
+            let mut unread = Vec::new();
             if names.is_empty() {
-                let mut groups = admin.groups()?;
-                groups.retain(|group| ["consumer", ""].contains(&group.protocol_type.as_str()));
-                names.extend(groups.into_iter().map(|group| group.name));
+                let mut found = admin.groups()?;
+                found
+                    .groups
+                    .retain(|group| ["consumer", ""].contains(&group.protocol_type.as_str()));
+                names.extend(found.groups.into_iter().map(|group| group.name));
+                unread = found.unread;
             }
             let lags: Result<Vec<_>, _> = names.iter().map(|name| admin.group_lag(name)).collect();
-            common.show(&lags?, |lags| lags.iter().try_for_each(show_lag))
+            common.show(&lags?, |lags| lags.iter().try_for_each(show_lag))?;
+            check_all_read(&unread)
         }
         Action::Delete { names } => {
             common.confirm(&format!(
@@ -133,6 +143,18 @@ pub fn run(admin: &mut Admin, args: &Args, common: &CommonArgs) -> anyhow::Resul
             common.show_outcomes(&admin.delete_groups(names)?, "deleted")
         }
         Action::Reset(args) => reset(admin, args, common),
+    }
+}
+
+/// Names the brokers whose groups are missing.
+fn check_all_read(unread: &[(i32, AdminError)]) -> anyhow::Result<()> {
+    let texts: Vec<String> = unread
+        .iter()
+        .map(|(broker, error)| format!("the groups of broker {broker} are missing: {error}"))
+        .collect();
+    match texts.is_empty() {
+        true => Ok(()),
+        false => Err(anyhow!(texts.join("\n  "))),
     }
 }
 

@@ -71,24 +71,23 @@ enum Action {
 
 /// Runs the subcommand.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    run_action(args).map(ExitCode::from).map_err(|error| {
-        let error: anyhow::Error = match error.downcast::<AdminError>() {
-            Ok(AdminError::Client(error)) => error.into(),
-            Ok(error) if error.is_input() => return bad_input(error),
-            Ok(error) => return error.into(),
-            Err(error) => error,
-        };
-        match error.downcast::<ClientError>() {
-            // Unusable files and addresses.
-            Ok(
-                error @ (ClientError::File { .. }
-                | ClientError::NoAddress
-                | ClientError::NoBroker(_)),
-            ) => bad_input(error),
-            Ok(error) => error.into(),
-            Err(error) => error,
-        }
-    })
+    run_action(args).map(ExitCode::from).map_err(with_exit)
+}
+
+/// Marks errors of the input; all others are those of the environment.
+fn with_exit(error: anyhow::Error) -> anyhow::Error {
+    let error: anyhow::Error = match error.downcast::<AdminError>() {
+        Ok(AdminError::Client(error)) => error.into(),
+        Ok(error) if error.is_input() => return bad_input(error),
+        Ok(error) => return error.into(),
+        Err(error) => error,
+    };
+    match error.downcast::<ClientError>() {
+        // Unusable files and addresses.
+        Ok(error @ (ClientError::File { .. } | ClientError::NoAddress)) => bad_input(error),
+        Ok(error) => error.into(),
+        Err(error) => error,
+    }
 }
 
 fn run_action(args: Args) -> anyhow::Result<Exit> {

@@ -30,20 +30,40 @@ pub struct GroupListing {
     pub coordinator: i32,
 }
 
+/// The groups of a cluster, as far as its brokers answer.
+#[derive(Debug)]
+pub struct GroupsFound {
+    /// The groups of the brokers that answered, by name.
+    pub groups: Vec<GroupListing>,
+    /// The brokers whose groups are missing, each with the reason.
+    pub unread: Vec<(i32, AdminError)>,
+}
+
 impl Admin {
-    /// All groups of the cluster, by name.
+    /// All groups of the cluster. A broker that does not answer hides its own groups only.
     ///
     /// # Errors
-    /// If a broker does not answer.
-    pub fn groups(&mut self) -> Result<Vec<GroupListing>> {
+    /// If no broker answers.
+    pub fn groups(&mut self) -> Result<GroupsFound> {
         self.cluster.refresh()?;
         let brokers: Vec<i32> = self.cluster.brokers().keys().copied().collect();
-        let mut all = Vec::new();
-        for broker in brokers {
-            all.extend(self.groups_of(broker)?);
+        let mut found = GroupsFound {
+            groups: Vec::new(),
+            unread: Vec::new(),
+        };
+        for &broker in &brokers {
+            match self.groups_of(broker) {
+                Ok(groups) => found.groups.extend(groups),
+                Err(error) => found.unread.push((broker, error)),
+            }
         }
-        all.sort();
-        Ok(all)
+        if found.unread.len() == brokers.len()
+            && let Some((_, error)) = found.unread.pop()
+        {
+            return Err(error);
+        }
+        found.groups.sort();
+        Ok(found)
     }
 
     /// The groups that a broker keeps.
