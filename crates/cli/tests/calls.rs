@@ -116,6 +116,38 @@ fn a_descriptor_set_metadata_and_a_deadline_go_into_every_call() {
 }
 
 #[test]
+fn a_file_that_is_no_descriptor_set_is_refused_with_the_reason_and_the_command_that_makes_one() {
+    let server = Calls::start(None, 0);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("echo.set");
+    let whole = set();
+    for (bytes, reason) in [
+        (&b"no set"[..], "decode"),
+        (&whole[..whole.len() / 2], "decode"),
+    ] {
+        std::fs::write(&file, bytes).unwrap();
+        let file = file.to_str().unwrap();
+        let how = [
+            "--grpc-call",
+            "test.Echo/Say",
+            "--data",
+            "{}",
+            "--protoset",
+            file,
+        ];
+        let error = ten(&server, &how).unwrap_err();
+        for part in [
+            file,
+            "not a whole descriptor set: ",
+            reason,
+            "--include_imports",
+        ] {
+            assert!(error.contains(part), "{part}: {error}");
+        }
+    }
+}
+
+#[test]
 fn a_server_that_describes_itself_needs_no_file() {
     let server = Calls::start(Some(file()), 0);
     let how = [

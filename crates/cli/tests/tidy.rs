@@ -639,6 +639,128 @@ fn every_environment_variable_that_is_read_is_in_the_table() {
     assert!(missing.is_empty(), "docs/COMMAND-LINE.md: {missing:#?}");
 }
 
+/// The beginning of a text up to the bracket that closes the one before it, brackets in literals aside.
+fn up_to_closing(text: &str) -> &str {
+    let (mut depth, mut is_literal, mut is_escaped) = (1, false, false);
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if is_literal => is_escaped = true,
+            b'"' => is_literal = !is_literal,
+            b'(' | b'[' | b'{' if !is_literal => depth += 1,
+            b')' | b']' | b'}' if !is_literal => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return &text[..at];
+        }
+    }
+    text
+}
+
+/// Calls of `bad_input` and `unmeasured` that make a text of an error, which has no causes any more.
+fn errors_made_texts(text: &str) -> Vec<&str> {
+    let calls = ["bad_input(", "unmeasured("].into_iter();
+    let arguments = calls.flat_map(|call| text.split(call).skip(1).map(up_to_closing));
+    let is_text = |argument: &&str| {
+        ["error", "why", "cause", "source"].iter().any(|name| {
+            [
+                format!("{{{name}}}"),
+                format!("{{{name}:"),
+                format!("{name}.to_string()"),
+                format!(", {name})"),
+            ]
+            .iter()
+            .any(|form| argument.contains(form))
+        })
+    };
+    arguments.filter(is_text).collect()
+}
+
+#[test]
+fn no_error_of_the_input_loses_its_causes() {
+    for lossy in [
+        "read.map_err(|error| bad_input(format!(\"{path}: {error}\")))?;",
+        "Err(unmeasured(format!(\"{} (never): {}\", path, why)))",
+        "bad_input(error.to_string())",
+    ] {
+        assert_eq!(errors_made_texts(lossy).len(), 1, "{lossy}");
+    }
+    let kept = "read.with_context(|| format!(\"cannot read {path}\")).map_err(bad_input)?; bad_input(\"an error\")";
+    assert!(errors_made_texts(kept).is_empty());
+    let mut lossy = Vec::new();
+    for folder in ["crates/cli/src", "crates/with-kafka/src"] {
+        for path in files(&root().join(folder), ".rs") {
+            let text = fs::read_to_string(&path).unwrap();
+            let found = errors_made_texts(&text);
+            lossy.extend(
+                found
+                    .iter()
+                    .map(|call| format!("{}: {call}", path.display())),
+            );
+        }
+    }
+    assert!(lossy.is_empty(), "use with_context: {lossy:#?}");
+}
+
+/// Types of errors, and their variants, whose text leaves out what caused them. `bad_input` and others tell the text alone.
+fn causes_left_out(text: &str) -> Vec<String> {
+    let is_code = |line: &&str| !line.trim_start().starts_with("//");
+    let text: Vec<&str> = text.lines().filter(is_code).collect();
+    let text = text.join("\n");
+    let mut silent = Vec::new();
+    for rest in text.split("#[error(").skip(1) {
+        let message = up_to_closing(rest);
+        let rest = rest[message.len()..].trim_start_matches([')', ']']);
+        let Some(end) = rest.find(['(', '{', ',', ';', '}']) else {
+            continue;
+        };
+        let fields = match &rest[end..=end] {
+            "(" | "{" => up_to_closing(&rest[end + 1..]),
+            _ => "",
+        };
+        let is_cause = |field: &str| {
+            ["#[source]", "#[from]", "source:"]
+                .iter()
+                .any(|mark| field.contains(mark))
+        };
+        let Some(at) = fields.split(',').position(is_cause) else {
+            continue;
+        };
+        let names = ["{source".to_owned(), format!("{{{at}")];
+        let is_told = names.iter().any(|name| message.contains(name));
+        if message.trim() != "transparent" && !is_told {
+            silent.push(rest[..end].trim().to_owned());
+        }
+    }
+    silent
+}
+
+#[test]
+fn the_text_of_an_error_tells_what_caused_it() {
+    let silent = "#[error(\"cannot read {0} (a file)\")]\n/// What, and why.\nFile(String, #[source] io::Error),";
+    assert_eq!(causes_left_out(silent), ["File"]);
+    assert_eq!(causes_left_out(&silent.replace("{0}", "{0}: {1}")), [""; 0]);
+    let silent = "#[error(\"cannot read it\")]\npub struct Unread { source: io::Error }";
+    assert_eq!(causes_left_out(silent), ["pub struct Unread"]);
+    assert_eq!(
+        causes_left_out(&silent.replace("it", "it: {source}")),
+        [""; 0]
+    );
+    let mut silent = Vec::new();
+    for path in rust_files() {
+        if !path.to_string_lossy().contains("/tests") {
+            let found = causes_left_out(&fs::read_to_string(&path).unwrap());
+            silent.extend(
+                found
+                    .iter()
+                    .map(|name| format!("{}: {name}", path.display())),
+            );
+        }
+    }
+    assert!(silent.is_empty(), "{silent:#?}");
+}
+
 /// Where programs are started by name: what finds them, and a crate that gives each of its processes the same `PATH` when it starts it.
 const STARTS_BY_NAME: [&str; 2] = ["crates/record/src/locate.rs", "crates/perfcheck/src/"];
 

@@ -44,7 +44,8 @@ pub fn man(args: ManArgs) -> anyhow::Result<ExitCode> {
         return Ok(Exit::Done.into());
     };
     fs::create_dir_all(&folder)
-        .map_err(|error| bad_input(format!("cannot create {}: {error}", folder.display())))?;
+        .with_context(|| format!("cannot create {}", folder.display()))
+        .map_err(bad_input)?;
     clap_mangen::generate_to(command, &folder)
         .with_context(|| format!("cannot write the pages to {}", folder.display()))?;
     print(&format!("manual pages: {}\n", folder.display()))?;

@@ -127,7 +127,8 @@ pub fn link(args: &LinkArgs) -> anyhow::Result<ExitCode> {
 
 fn read_json<T: DeserializeOwned>(path: &Path, bytes_max: u64) -> anyhow::Result<T> {
     let text = read_user_file(path, bytes_max).map_err(anyhow::Error::msg)?;
-    serde_json::from_slice(&text).map_err(|error| bad_input(format!("{}: {error}", path.display())))
+    let read = serde_json::from_slice(&text).with_context(|| path.display().to_string());
+    read.map_err(bad_input)
 }
 
 /// Connects to `unix:PATH`; `None` for `-`, the standard streams.

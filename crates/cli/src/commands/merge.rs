@@ -73,7 +73,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
                 continue;
             };
             let added = sum.merge(&latencies);
-            added.map_err(|error| bad_input(format!("{}: {tag}: {error}", log.display())))?;
+            let added = added.with_context(|| format!("{}: {tag}", log.display()));
+            added.map_err(bad_input)?;
         }
     }
     match &args.hlog {

@@ -5,6 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use anyhow::Context;
 use tare_kafka_admin::admin::Admin;
 use tare_kafka_admin::admin::reassign::{
     NewThrottle, OngoingReassignment, ThrottleMemory, Throttles,
@@ -163,7 +164,8 @@ fn plan(admin: &mut Admin, args: &PlanArgs, common: &CommonArgs) -> anyhow::Resu
     if let Some(path) = &args.out {
         let text = serde_json::to_string_pretty(&plan)? + "\n";
         std::fs::write(path, text)
-            .map_err(|error| bad_input(format!("cannot write {}: {error}", path.display())))?;
+            .with_context(|| format!("cannot write {}", path.display()))
+            .map_err(bad_input)?;
     }
     common.show(&plan, |plan| show_plan(plan, args))
 }
@@ -225,16 +227,17 @@ fn read(path: &str) -> anyhow::Result<ReassignmentPlan> {
             let mut text = Vec::new();
             let mut input = std::io::stdin().lock().take(PLAN_MAX_BYTES);
             let read = input.read_to_end(&mut text);
-            read.map_err(|error| bad_input(format!("{path}: {error}")))?;
+            let read = read.context("cannot read standard input");
+            read.map_err(bad_input)?;
             text
         }
         _ => read_user_file(Path::new(path), PLAN_MAX_BYTES).map_err(bad_input)?,
     };
-    serde_json::from_slice(&text).map_err(|error| {
-        bad_input(format!(
-            "{path}: {error}; it is to be what `tare kafka reassign plan --out` wrote"
-        ))
-    })
+    let read = serde_json::from_slice(&text);
+    let read = read.with_context(|| {
+        format!("{path} is not what `tare kafka reassign plan --out` wrote; make it anew")
+    });
+    read.map_err(bad_input)
 }
 
 fn begin(admin: &mut Admin, args: &RunArgs, common: &CommonArgs) -> anyhow::Result<Exit> {

@@ -52,7 +52,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         None => (shell, &[][..]),
     };
     let error = std::process::Command::new(&program).args(words).exec();
-    Err(bad_input(format!("cannot run {program}: {error}")))
+    let error = anyhow::Error::new(error).context(format!("cannot run {program}"));
+    Err(bad_input(error))
 }
 
 /// Replaces this process by the command in a pod of a cluster; returns only when that fails.
@@ -72,5 +73,6 @@ fn enter_elsewhere(enter: &[String], args: &Args) -> anyhow::Result<ExitCode> {
         .args(words)
         .args(&args.command)
         .exec();
-    Err(bad_input(format!("cannot run {program}: {error}")))
+    let error = anyhow::Error::new(error).context(format!("cannot run {program}"));
+    Err(bad_input(error))
 }
