@@ -145,7 +145,7 @@ fn run_step(
                 let ticket = ExchangeId(*tickets);
                 *tickets += 1;
                 network.in_flight.insert(ticket.0);
-                let request = u16::from(step >> 3) % 2;
+                let request = u32::from(step >> 3) % 2;
                 client.on_due(DueExchange { ticket, request }, network);
             }
         }

@@ -31,8 +31,8 @@ pub struct ExchangeId(pub u32);
 pub struct DueExchange {
     /// Passed back in [`Outlet::complete`], exactly once.
     pub ticket: ExchangeId,
-    /// Index of the request in the plan.
-    pub request: u16,
+    /// Index of the request in the plan; the number of the line in a list of paths.
+    pub request: u32,
 }
 
 /// Limit of queued protocol replies (acknowledgements, window updates, TLS alerts) to a server that does not read them: nearly

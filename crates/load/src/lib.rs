@@ -48,6 +48,7 @@ pub mod engine;
 pub mod fortio;
 pub mod generator;
 mod load;
+pub mod paths;
 pub mod protocols;
 pub mod proxy_protocol;
 pub mod session;

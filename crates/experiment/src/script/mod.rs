@@ -106,7 +106,7 @@ pub fn requests_of(file: &str, folder: &Path, text: &str) -> Result<Script, Prob
     let mix = Mix {
         order: def.order.unwrap_or(Order::Weighted),
         tables: std::mem::take(&mut scope.tables),
-        session: None,
+        ..Mix::default()
     };
     scope.problems.into_result(Script {
         url: def.url,
@@ -169,6 +169,7 @@ pub fn session_of(file: &str, folder: &Path, text: &str) -> Result<Script, Probl
         order: Order::Weighted,
         tables: std::mem::take(&mut scope.tables),
         session: Some(session),
+        ..Mix::default()
     };
     scope.problems.into_result(Script {
         url: def.url,

@@ -17,7 +17,7 @@ impl Produce {
     /// Puts records into batches; those without a free batch wait.
     #[inline]
     pub(super) fn fill(&mut self, mut exchanges: ExchangeBatch, out: &mut impl Outlet) {
-        let topic = usize::from(exchanges.due.request) % self.topics.len().max(1);
+        let topic = exchanges.due.request as usize % self.topics.len().max(1);
         let partitions = self.topics[topic].len();
         if partitions == 0 {
             return self.wait(exchanges, WaitCause::Connection, out);

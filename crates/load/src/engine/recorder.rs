@@ -8,7 +8,7 @@ use tare_record::agent::RequestCount;
 use super::HandOver;
 use super::counts::{ArrivalKind, FailedAttempts, WorkerCounts};
 use super::exchanges::{Exchange, ExchangeSlab};
-use super::request_selector::RequestSelector;
+use super::request_selector::{Chosen, RequestSelector};
 use super::sessions::SessionWindow;
 use crate::arrivals::{Arrivals, NEVER};
 use crate::classes::{BEFORE, ClassNumbers, RIGHT, of_right};
@@ -129,7 +129,7 @@ impl ExchangeRecorder {
             _ => self.arrivals.take_batch(batch_max)?,
         };
         let in_window = intended_ns >= self.window_start_ns;
-        let request = self.request_selector.next();
+        let Chosen { number, request } = self.request_selector.next();
         let ticket = self.exchanges.open(Exchange {
             intended_ns,
             released_ns: now_ns,
@@ -147,7 +147,10 @@ impl ExchangeRecorder {
             self.count_never_sent((intended_ns, request, all), self.timeout_ns, &why);
             self.arrivals.ended(now_ns, count);
         }
-        let due = |ticket| DueExchange { ticket, request };
+        let due = |ticket| DueExchange {
+            ticket,
+            request: number,
+        };
         Some(ticket.map(|ticket| ExchangeBatch {
             due: due(ticket),
             count,
@@ -165,7 +168,7 @@ impl ExchangeRecorder {
             };
             let in_window = intended_ns >= self.window_start_ns;
             self.count(in_window, |stages| stages.intended += 1);
-            let start = (intended_ns, self.request_selector.next(), 1);
+            let start = (intended_ns, self.request_selector.next().request, 1);
             let why = "its turn had not come when the load ended";
             self.count_never_sent(start, now_ns - intended_ns, &why);
         }

@@ -2,6 +2,8 @@
 
 use tare_stats::random::Random;
 
+use crate::paths::PathReader;
+
 /// Chooses the request of each exchange.
 #[derive(Debug)]
 pub enum RequestSelector {
@@ -21,6 +23,22 @@ pub enum RequestSelector {
         /// How many there are.
         count: u64,
     },
+    /// The lines of a list of paths, in turn.
+    Listed {
+        reader: PathReader,
+        next: u64,
+        /// Distance to the one after it.
+        step: u64,
+    },
+}
+
+/// A chosen request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Chosen {
+    /// As the client knows it: the index of the request in the plan, or the number of the line in a list of paths.
+    pub(super) number: u32,
+    /// The index of the request in the plan, by which it is counted.
+    pub(super) request: u16,
 }
 
 impl RequestSelector {
@@ -51,20 +69,39 @@ impl RequestSelector {
         }
     }
 
-    pub(super) fn next(&mut self) -> u16 {
-        match self {
+    /// The lines of a list, as worker `worker` of `workers`.
+    pub(crate) fn listed(reader: PathReader, (worker, workers): (u32, u32)) -> Self {
+        RequestSelector::Listed {
+            reader,
+            next: u64::from(worker),
+            step: u64::from(workers.max(1)),
+        }
+    }
+
+    pub(super) fn next(&mut self) -> Chosen {
+        let request = match self {
             RequestSelector::Only => 0,
             RequestSelector::Weighted { sums, random } => {
-                let Some(&all) = sums.last() else { return 0 };
+                let all = sums.last().copied().unwrap_or_default();
                 let at = random.unit() * all;
                 let chosen = sums.partition_point(|&sum| sum <= at);
-                chosen.min(sums.len() - 1) as u16
+                chosen.min(sums.len().saturating_sub(1)) as u16
             }
             RequestSelector::InTurn { next, step, count } => {
                 let chosen = *next % *count;
                 *next = next.wrapping_add(*step);
                 chosen as u16
             }
+            RequestSelector::Listed { reader, next, step } => {
+                let number = (*next % u64::from(reader.lines().max(1))) as u32;
+                *next = next.wrapping_add(*step);
+                let request = reader.line(number).0;
+                return Chosen { number, request };
+            }
+        };
+        Chosen {
+            number: u32::from(request),
+            request,
         }
     }
 }

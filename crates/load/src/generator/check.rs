@@ -135,6 +135,10 @@ pub(crate) fn check(plan: &LoadPlan) -> Result<&'static Protocol, PlanError> {
     }
     check_requests(plan)?;
     let client = &load.client;
+    if load.mix.paths.is_some() && client.protocol != protocols::http1::NAME {
+        let why = "a list of paths is possible over http/1.1 only in this version: leave out the other protocol";
+        return Err(PlanError::Invalid(why.into()));
+    }
     let protocol = protocols::find(&client.protocol)
         .ok_or_else(|| PlanError::Protocol(client.protocol.clone()))?;
     let connection_rules = &plan.load.connections;
@@ -211,7 +215,7 @@ fn check_requests(plan: &LoadPlan) -> Result<(), PlanError> {
     // A session has one more name: its own.
     let room = TAGGED_REQUESTS_MAX - usize::from(mix.session.is_some());
     let fits = (1..=room).contains(&requests.len());
-    let must = "1 to 4096; of requests that differ in a value, write one with a placeholder that takes them from a file of data (docs/SESSIONS.md)";
+    let must = "1 to 4096; of requests that differ in a value, give a list of paths of any length (--paths), or write one with a placeholder that takes them from a file of data (docs/SESSIONS.md)";
     require(fits, "the number of requests", requests.len(), must)?;
     let mut names = BTreeSet::new();
     for request in requests {

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 
-use tare_record::load::{LoadPlan, LoadSpec, Order, Pacing, Stop, ThinkDistribution, Transport};
+use tare_record::load::{
+    LoadPlan, LoadSpec, Order, Pacing, PathList, Stop, ThinkDistribution, Transport,
+};
 use tare_stats::random::Random;
 
 use super::scripted::SESSIONS_MAX;
@@ -16,6 +18,7 @@ use crate::client::Client;
 use crate::connection_pool::{OpenSchedule, PoolConfig};
 use crate::control::Control;
 use crate::engine::{Engine, ExchangeRecorder, RequestSelector, SessionWindow};
+use crate::paths::PathIndex;
 use crate::protocols::{Protocol, SocketKind};
 use crate::tally::HistogramTable;
 use crate::tls::TlsClient;
@@ -37,6 +40,8 @@ pub struct Setup {
     schedule: Option<ArrivalSchedule>,
     /// Its most starts, over all workers: every one of them may wait.
     starts_max: Option<u64>,
+    /// The list of paths, if the requests are from one.
+    pub(crate) paths: Option<PathIndex>,
 }
 
 /// The connections of one worker.
@@ -86,6 +91,10 @@ impl Setup {
             sockets: protocol.sockets,
             schedule,
             starts_max,
+            paths: match &plan.load.mix.paths {
+                Some(list) => Some(open_paths(list, plan.load.requests.len())?),
+                None => None,
+            },
         })
     }
 
@@ -184,9 +193,11 @@ impl Setup {
             .map(|request| request.weight)
             .collect();
         let random = Random::for_purpose(self.seed, &format!("requests of worker {number}"));
-        let request_selector = match self.load.mix.order {
-            Order::Weighted => RequestSelector::new(&weights, random),
-            Order::RoundRobin => RequestSelector::in_turn(weights.len(), (number, self.workers)),
+        let turn = (number, self.workers);
+        let request_selector = match (&self.paths, self.load.mix.order) {
+            (Some(paths), _) => RequestSelector::listed(paths.reader(), turn),
+            (None, Order::Weighted) => RequestSelector::new(&weights, random),
+            (None, Order::RoundRobin) => RequestSelector::in_turn(weights.len(), turn),
         };
         let mut recorder = ExchangeRecorder::new(
             arrivals,
@@ -254,6 +265,16 @@ impl Setup {
             waiting_max,
         }
     }
+}
+
+fn open_paths(list: &PathList, routes: usize) -> Result<PathIndex, PlanError> {
+    PathIndex::open(list, routes).map_err(|error| {
+        let PathList { name, file, .. } = list;
+        let file = file.display();
+        PlanError::Invalid(format!(
+            "the paths of {name} cannot be read from {file}: {error}"
+        ))
+    })
 }
 
 /// Share `part` of `parts` when `all` are distributed evenly.

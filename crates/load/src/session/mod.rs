@@ -243,7 +243,7 @@ impl Sessions {
                 slot.state = State::AwaitingResponse;
                 let due = DueExchange {
                     ticket: session,
-                    request,
+                    request: u32::from(request),
                 };
                 let mut outlet = InnerOutlet {
                     out,

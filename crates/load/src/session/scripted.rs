@@ -137,7 +137,7 @@ impl RequestSource for SessionRequests {
     fn outgoing(&mut self, due: DueExchange) -> Outgoing<'_> {
         Outgoing {
             bytes: &self.states[due.ticket.0 as usize].bytes,
-            kind: self.program.steps[usize::from(due.request)].made.kind,
+            kind: self.program.steps[due.request as usize].made.kind,
         }
     }
 
@@ -148,7 +148,7 @@ impl RequestSource for SessionRequests {
 
     #[inline]
     fn keep(&self, due: DueExchange) -> Keep {
-        self.program.steps[usize::from(due.request)].keep
+        self.program.steps[due.request as usize].keep
     }
 
     #[inline]
@@ -161,7 +161,7 @@ impl RequestSource for SessionRequests {
 
     #[inline]
     fn body(&mut self, due: DueExchange, scan: &mut BodyScan, slice: &[u8]) {
-        let step = &self.program.steps[usize::from(due.request)];
+        let step = &self.program.steps[due.request as usize];
         let check = &step.made.check;
         let keep_bytes = check
             .keep_bytes(scan.coding())
@@ -178,7 +178,7 @@ impl RequestSource for SessionRequests {
         seen_ns: u64,
     ) -> Result<(), ResponseMismatch> {
         let now = self.now(seen_ns);
-        let step = &self.program.steps[usize::from(due.request)];
+        let step = &self.program.steps[due.request as usize];
         let state = &mut self.states[due.ticket.0 as usize];
         let mut judged = step.made.check.judge(scan, status);
         if judged.is_ok() && step.body_bytes_max > 0 {

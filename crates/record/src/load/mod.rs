@@ -9,6 +9,7 @@ mod client;
 mod fetch;
 mod grpc;
 mod pacing;
+mod paths;
 mod produce;
 mod profile;
 mod reach;
@@ -21,6 +22,7 @@ pub use client::{ClientOptions, ClientSpec, ConnectionRules, ProxyProtocol};
 pub use fetch::{FetchAssignment, FetchDecode, FetchEnd, FetchFrom, FetchSpec, FetchUntil};
 pub use grpc::{CallKind, CallSpec, Deadline, MessagePace};
 pub use pacing::{AtEnd, Interarrival, Pacing, RateStep, Shard, ThinkDistribution};
+pub use paths::PathList;
 pub use produce::{Acks, Codec, Keys, LoginSpec, Partitioner, Payloads, ProduceSpec, SerialSpec};
 pub use profile::RateProfile;
 pub use reach::{AddressNotAllowed, AddressPolicy};
@@ -229,6 +231,9 @@ pub struct Mix {
     /// A session. If given, each start is one of a session and the plan has no requests of its own.
     #[serde(default)]
     pub session: Option<SessionSpec>,
+    /// A list of paths. If given, each exchange sends the next one, with what the request that is its route says besides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paths: Option<PathList>,
 }
 
 /// Order of requests.

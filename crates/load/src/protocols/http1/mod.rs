@@ -5,6 +5,7 @@ pub mod client;
 #[cfg(test)]
 mod client_tests;
 pub mod codec;
+pub mod listed;
 mod mismatch;
 pub mod request;
 pub mod requests;
@@ -55,6 +56,10 @@ pub fn client(connections: u32) -> ClientSpec {
 
 fn run(launch: Launch<'_, '_>) -> Result<LoadOutcome, LoadError> {
     let (plan, setup) = (launch.plan, launch.setup);
+    if let Some(paths) = setup.paths.clone() {
+        let requests = listed::compile(plan, paths)?;
+        return launch.clients(|part| Http1Client::new(requests(), &setup.pooled_sessions(&part)));
+    }
     if templated::is_needed(&plan.load.requests) {
         let requests_of = templated::compile(plan, setup.workers)?;
         return launch.clients(|part| {

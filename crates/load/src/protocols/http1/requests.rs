@@ -96,5 +96,5 @@ impl RequestSource for Arc<[Prepared]> {
 
 #[inline]
 fn at(requests: &[Prepared], due: DueExchange) -> &Prepared {
-    &requests[usize::from(due.request) % requests.len()]
+    &requests[due.request as usize % requests.len()]
 }

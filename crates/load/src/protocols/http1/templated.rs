@@ -266,7 +266,7 @@ impl TemplatedRequests {
 
     #[inline]
     fn at(&self, due: DueExchange) -> &TemplatedRequest {
-        &self.requests[usize::from(due.request) % self.requests.len()]
+        &self.requests[due.request as usize % self.requests.len()]
     }
 }
 
@@ -280,7 +280,7 @@ impl RequestSource for TemplatedRequests {
         for table in 0..self.rows.len() {
             self.rows[table] = self.filler.take_row(table);
         }
-        let request = &self.requests[usize::from(due.request) % self.requests.len()];
+        let request = &self.requests[due.request as usize % self.requests.len()];
         let mut scene = RenderContext {
             filler: &mut self.filler,
             rows: &self.rows,

@@ -161,7 +161,7 @@ impl<D: StreamProtocol> Http2<D> {
     #[inline]
     fn begin(&mut self, at: u32, waiting: QueuedExchange) {
         let conn = &mut self.conns[at as usize];
-        let request = &self.requests[usize::from(waiting.due.request) % self.requests.len()];
+        let request = &self.requests[waiting.due.request as usize % self.requests.len()];
         conn.begin(waiting, request);
         self.touch(at);
     }

@@ -195,7 +195,7 @@ impl PooledProtocol for Mongodb {
         waited: Option<WaitCause>,
         out: &mut impl Outlet,
     ) {
-        let operation = self.operations[usize::from(due.request) % self.operations.len()];
+        let operation = self.operations[due.request as usize % self.operations.len()];
         self.message.clear();
         let own = self.documents.write_request(operation, &mut self.message);
         self.pool.send(at, (due, waited), &self.message, own, out);

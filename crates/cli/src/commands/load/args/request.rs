@@ -46,8 +46,12 @@ pub struct RequestArgs {
     /// current folder or below, as for vegeta, or in that of the file.
     #[arg(long, value_name = "FILE", conflicts_with_all = ONE)]
     pub targets: Option<PathBuf>,
+    /// Access log, or file of URLs or paths, one a line, of any length: its GET and HEAD requests are sent in turn and counted by route;
+    /// `-` is standard input (docs/SESSIONS.md).
+    #[arg(long, value_name = "FILE", conflicts_with_all = ONE, conflicts_with_all = ["requests", "targets", "templates"])]
+    pub paths: Option<PathBuf>,
     /// YAML file of a scripted session (docs/SESSIONS.md): --rate counts sessions, --clients counts users.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ONE, conflicts_with_all = ["requests", "targets"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ONE, conflicts_with_all = ["requests", "targets", "paths"])]
     pub session: Option<PathBuf>,
     /// Print the requests of one session without sending them.
     #[arg(long, requires = "session")]

@@ -4,6 +4,7 @@ mod grpc;
 mod grpc_schema;
 mod kafka;
 mod pace;
+mod paths;
 mod protocol;
 mod request;
 mod targets;

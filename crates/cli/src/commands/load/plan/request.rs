@@ -13,7 +13,7 @@ use tare_record::load::{
 
 use super::super::args::{Args, RequestArgs};
 use super::super::target::LoadUrl;
-use super::targets;
+use super::{paths, targets};
 use crate::exit::bad_input;
 
 /// Requests, before the URL is resolved.
@@ -31,26 +31,30 @@ impl Content {
     /// Reads the arguments and the files that they name.
     pub fn read(args: &Args) -> anyhow::Result<Self> {
         let request = &args.request;
-        let script = match (&request.session, &request.requests, &request.targets) {
-            (Some(path), _, _) => script::read_session(path)?,
-            (None, Some(path), _) => script::read_requests(path)?,
-            (None, None, Some(path)) => targets::read(path, request)?,
-            (None, None, None) => {
-                let url = args.url.clone().context(NO_URL)?;
-                let path = LoadUrl::split(&url)?.1;
-                let mix = Mix::default();
-                let requests = vec![one(request, path)?];
-                return Ok(Self { url, requests, mix });
-            }
+        let script = if let Some(path) = &request.session {
+            script::read_session(path)?
+        } else if let Some(path) = &request.requests {
+            script::read_requests(path)?
+        } else if let Some(path) = &request.targets {
+            targets::read(path, request)?
+        } else if let Some(path) = &request.paths {
+            paths::read(path, args)?
+        } else {
+            let url = args.url.clone().context(NO_URL)?;
+            let path = LoadUrl::split(&url)?.1;
+            let mix = Mix::default();
+            let requests = vec![one(request, path)?];
+            return Ok(Self { url, requests, mix });
         };
+        let takes_arguments = request.targets.is_some() || request.paths.is_some();
         let url = args.url.clone().or(script.url).context(NO_URL)?;
         if LoadUrl::split(&url)?.1 != "/" {
             bail!("{url}: the paths are said by the file, so the URL ends with the port");
         }
-        if !request.headers.is_empty() && request.targets.is_none() {
+        if !request.headers.is_empty() && !takes_arguments {
             bail!("headers belong into the file of requests: leave out --header");
         }
-        if request.expect_status.is_some() && request.targets.is_none() {
+        if request.expect_status.is_some() && !takes_arguments {
             bail!("the expected status belongs into the file: leave out --expect-status");
         }
         Ok(Self {

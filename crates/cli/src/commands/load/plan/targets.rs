@@ -1,6 +1,5 @@
 //! Targets in vegeta's format: `METHOD URL`, header lines, `@file` for the body, an empty line; or a JSON object on each line.
 
-use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::path::Path;
 
@@ -9,6 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use tare_experiment::script::Script;
+use tare_load::paths::RequestNames;
 use tare_record::files::{FILE_BYTES_MAX, read_inside, read_user_text};
 use tare_record::load::{
     Body, Expect, ExpectBody, ExpectStatus, Mix, Order, RequestSpec, TemplateMode,
@@ -45,7 +45,7 @@ struct Shared {
 #[derive(Default)]
 struct ParsedTargets {
     base: Option<String>,
-    names: BTreeSet<String>,
+    names: RequestNames,
     requests: Vec<RequestSpec>,
 }
 
@@ -274,7 +274,7 @@ impl ParsedTargets {
             ),
         }
         headers.extend(shared.headers.iter().cloned());
-        let name = self.name(method, &path);
+        let name = self.names.of(method, &path);
         self.requests.push(RequestSpec {
             name,
             weight: 1.0,
@@ -289,24 +289,6 @@ impl ParsedTargets {
             template: shared.template,
         });
         Ok(())
-    }
-
-    /// A name from method and path, made unique by a number.
-    fn name(&mut self, method: &str, path: &str) -> String {
-        let path = path.split('?').next().unwrap_or_default();
-        let text = format!("{method}{path}");
-        let words = text
-            .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
-            .filter(|word| !word.is_empty());
-        let mut stem = words.collect::<Vec<_>>().join("-");
-        stem.truncate(50);
-        let mut name = stem.clone();
-        let mut number = 2;
-        while !self.names.insert(name.clone()) {
-            name = format!("{stem}-{number}");
-            number += 1;
-        }
-        name
     }
 }
 

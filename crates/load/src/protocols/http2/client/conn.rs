@@ -335,7 +335,7 @@ impl<D: StreamProtocol> Conn<D> {
                 stream.waited.get_or_insert(WaitCause::Window);
                 continue;
             }
-            let request = &requests[usize::from(stream.due.request) % requests.len()];
+            let request = &requests[stream.due.request as usize % requests.len()];
             let outgoing = D::outgoing(request);
             let window = self.send_window.min(stream.send_window).unsigned_abs();
             // Also for a server that accepts larger frames, no more is buffered at once.

@@ -81,7 +81,7 @@ impl<D: StreamProtocol> Http2<D> {
                 continue;
             }
             let parts = stream.parts_allowed.saturating_add(1);
-            let request = &self.requests[usize::from(stream.due.request) % self.requests.len()];
+            let request = &self.requests[stream.due.request as usize % self.requests.len()];
             if conn.allow_parts(next.slot, parts, request) {
                 let at_ns = next.at_ns.saturating_add(next.period_ns);
                 self.pacer

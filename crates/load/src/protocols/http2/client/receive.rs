@@ -32,8 +32,8 @@ pub struct EventContext<'a, D: StreamProtocol> {
 }
 
 impl<'a, D: StreamProtocol> EventContext<'a, D> {
-    fn request(&self, number: u16) -> &'a D::Request {
-        &self.requests[usize::from(number) % self.requests.len()]
+    fn request(&self, number: u32) -> &'a D::Request {
+        &self.requests[number as usize % self.requests.len()]
     }
 
     pub(super) fn at(&self) -> (Stamp, TimestampBound) {

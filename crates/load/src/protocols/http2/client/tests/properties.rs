@@ -10,7 +10,7 @@ use crate::client::{Client, Closed, ConnId};
 /// Something that happens to a client.
 #[derive(Debug, Clone)]
 enum Step {
-    Due(u16),
+    Due(u32),
     Bytes(Vec<u8>),
     Pass(u64),
     Close,
@@ -41,7 +41,7 @@ fn server_bytes() -> impl Strategy<Value = Vec<u8>> {
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
-        6 => (0u16..5).prop_map(Step::Due),
+        6 => (0u32..5).prop_map(Step::Due),
         10 => server_bytes().prop_map(Step::Bytes),
         2 => (0u64..600).prop_map(|ms| Step::Pass(ms * MS)),
         1 => Just(Step::Close),

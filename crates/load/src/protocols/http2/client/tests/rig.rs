@@ -265,7 +265,7 @@ impl<D: StreamProtocol> Rig<D> {
     }
 
     /// A request becomes due; its ticket.
-    pub fn due(&mut self, request: u16) -> u32 {
+    pub fn due(&mut self, request: u32) -> u32 {
         let ticket = self.tickets;
         self.tickets += 1;
         self.client.on_due(
