@@ -11,6 +11,8 @@ pub mod resolver;
 mod send_queue;
 #[cfg(test)]
 pub(crate) mod sim;
+#[cfg(test)]
+mod sum_tests;
 mod versions;
 
 pub use cluster::{BrokerResponse, Cluster, ClusterPlan, Event};

@@ -8,7 +8,7 @@ mod membership;
 mod offset_lookup;
 mod reader;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::collections::VecDeque;
 use std::sync::Arc;

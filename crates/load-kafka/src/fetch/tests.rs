@@ -40,7 +40,7 @@ pub fn spec() -> FetchSpec {
     }
 }
 
-fn plan(spec: FetchSpec, worker: (u32, u32)) -> FetchPlan {
+pub(crate) fn plan(spec: FetchSpec, worker: (u32, u32)) -> FetchPlan {
     FetchPlan {
         cluster: ClusterPlan {
             apis: &APIS,

@@ -13,7 +13,7 @@ mod producer_id;
 mod responses;
 mod sending;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::collections::VecDeque;
 

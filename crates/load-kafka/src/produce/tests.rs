@@ -21,7 +21,7 @@ use tare_load::engine::sim::{MS, S, Sim, rate};
 /// The run in the numbers of records.
 const RUN: u64 = 77;
 
-fn plan(idempotence: bool) -> ProducePlan {
+pub(crate) fn plan(idempotence: bool) -> ProducePlan {
     ProducePlan {
         cluster: ClusterPlan {
             apis: APIS,

@@ -133,7 +133,7 @@ impl StreamProtocol for Grpc {
     #[inline]
     fn judge(
         call: &EncodedCall,
-        messages: &Messages,
+        messages: Messages,
         answer: &StreamResponse<'_>,
         tell: impl FnOnce(ExchangeOutcome, &dyn Display),
     ) {

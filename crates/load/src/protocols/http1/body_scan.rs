@@ -18,6 +18,23 @@ pub struct BodyScan {
 }
 
 impl BodyScan {
+    /// Of a body in a coding that was received whole: how its bytes compare as they were sent, and its beginning.
+    #[must_use]
+    pub fn received(
+        progress: BodyProgress,
+        coding: ContentCoding,
+        keep_bytes: usize,
+        kept: Vec<u8>,
+    ) -> Self {
+        Self {
+            progress,
+            coding,
+            keep_bytes,
+            kept,
+            decoded: Vec::new(),
+        }
+    }
+
     /// Resets it for the next response.
     #[inline]
     pub fn restart(&mut self) {
@@ -102,7 +119,7 @@ impl BodyScan {
 
 /// Most bytes that a number of bytes have in gzip: deflate adds five bytes to each block that it cannot compress, the header has
 /// a file name at most.
-fn gzip_bytes_max(bytes: usize) -> usize {
+pub(crate) fn gzip_bytes_max(bytes: usize) -> usize {
     bytes + bytes / 256 + 1024
 }
 

@@ -38,7 +38,7 @@ pub enum CodingError {
     NotGzip,
     /// Over HTTP/2 bodies are compared as they come.
     #[error(
-        "the body is encoded, and is not decoded over http/2: leave Accept-Encoding out, or use http/1.1"
+        "the body is encoded, which the request did not ask for: ask for it (-H 'Accept-Encoding: gzip'), and it is decoded before it is compared"
     )]
     NotDecoded,
 }

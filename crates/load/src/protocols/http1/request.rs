@@ -226,7 +226,7 @@ fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-pub(super) fn has_header(spec: &RequestSpec, name: &str) -> bool {
+pub(crate) fn has_header(spec: &RequestSpec, name: &str) -> bool {
     spec.headers
         .iter()
         .any(|(n, _)| n.eq_ignore_ascii_case(name))

@@ -5,9 +5,11 @@ use thiserror::Error;
 
 use super::hpack::Encoder;
 use crate::protocols::ConnectionSecurity;
-use crate::protocols::http1::codec::RequestKind;
+use crate::protocols::http1::ResponseMismatch;
+use crate::protocols::http1::body_scan::BodyScan;
+use crate::protocols::http1::codec::{BodyCheck, BodyProgress, ContentCoding, RequestKind};
 use crate::protocols::http1::request::{
-    Expected, Prepared as Http1Request, RequestError as Http1RequestError, body_bytes,
+    Expected, Prepared as Http1Request, RequestError as Http1RequestError, body_bytes, has_header,
     method_expects_body,
 };
 
@@ -21,6 +23,8 @@ pub struct Prepared {
     pub kind: RequestKind,
     /// The expected response.
     pub expected: Expected,
+    /// Bytes of the body to compare once they are decoded; 0 if the server was not asked for a coding, or any body is right.
+    pub keep_bytes: usize,
 }
 
 /// Why a request cannot be sent.
@@ -66,8 +70,30 @@ impl Prepared {
             block: encoder.finish().into_boxed_slice(),
             body: body.into_boxed_slice(),
             kind: checked.kind,
+            keep_bytes: match &checked.expected.body {
+                BodyCheck::Exact(body) if has_header(spec, "accept-encoding") => body.len(),
+                _ => 0,
+            },
             expected: checked.expected,
         })
+    }
+}
+
+impl Prepared {
+    /// Checks a complete response whose body is in a coding.
+    pub(super) fn judge_encoded(
+        &self,
+        progress: BodyProgress,
+        coding: ContentCoding,
+        kept: Vec<u8>,
+        status: u16,
+    ) -> Result<(), ResponseMismatch> {
+        if !self.expected.status.accepts(status) {
+            return Err(ResponseMismatch::Status(status));
+        }
+        let mut scan = BodyScan::received(progress, coding, self.keep_bytes, kept);
+        scan.decode(&self.expected.body)?;
+        Ok(scan.finish(&self.expected.body)?)
     }
 }
 

@@ -7,6 +7,7 @@ use tare_record::load::MessagePace;
 use super::codec::FieldSection;
 use super::request::Prepared;
 use crate::client::{ExchangeOutcome, Status};
+use crate::protocols::http1::body_scan::gzip_bytes_max;
 use crate::protocols::http1::codec::{BodyProgress, ContentCoding, RequestKind};
 use crate::protocols::http1::{CodingError, ResponseMismatch};
 
@@ -69,7 +70,7 @@ pub trait StreamProtocol: Debug {
     /// Calls `tell` exactly once, with the outcome of a complete response and, if it is an error, its message.
     fn judge(
         request: &Self::Request,
-        progress: &Self::Progress,
+        progress: Self::Progress,
         answer: &StreamResponse<'_>,
         tell: impl FnOnce(ExchangeOutcome, &dyn Display),
     );
@@ -79,9 +80,17 @@ pub trait StreamProtocol: Debug {
 #[derive(Debug)]
 pub struct Http;
 
+/// Check state of a response body.
+#[derive(Debug, Default)]
+pub struct HttpBody {
+    progress: BodyProgress,
+    /// Its beginning, if it may have to be decoded.
+    kept: Vec<u8>,
+}
+
 impl StreamProtocol for Http {
     type Request = Prepared;
-    type Progress = BodyProgress;
+    type Progress = HttpBody;
 
     #[inline]
     fn outgoing(request: &Prepared) -> Outgoing<'_> {
@@ -94,20 +103,31 @@ impl StreamProtocol for Http {
     }
 
     #[inline]
-    fn data(request: &Prepared, progress: &mut BodyProgress, slice: &[u8]) {
-        progress.push(&request.expected.body, slice);
+    fn data(request: &Prepared, body: &mut HttpBody, slice: &[u8]) {
+        body.progress.push(&request.expected.body, slice);
+        if request.keep_bytes > 0 {
+            let room = gzip_bytes_max(request.keep_bytes).saturating_sub(body.kept.len());
+            body.kept.extend_from_slice(&slice[..slice.len().min(room)]);
+        }
     }
 
     #[inline]
     fn judge(
         request: &Prepared,
-        progress: &BodyProgress,
+        body: HttpBody,
         answer: &StreamResponse<'_>,
         tell: impl FnOnce(ExchangeOutcome, &dyn Display),
     ) {
-        match request.expected.judge(progress, answer.status) {
+        let coding = answer.head.coding;
+        let judged = match coding == ContentCoding::Identity || request.keep_bytes == 0 {
+            true => request.expected.judge(&body.progress, answer.status),
+            false => request.judge_encoded(body.progress, coding, body.kept, answer.status),
+        };
+        match judged {
             Ok(()) => tell(ExchangeOutcome::Ok(Status::http(answer.status)), &""),
-            Err(ResponseMismatch::Body(_)) if answer.head.coding != ContentCoding::Identity => {
+            Err(ResponseMismatch::Body(_))
+                if coding != ContentCoding::Identity && request.keep_bytes == 0 =>
+            {
                 let mismatch = ResponseMismatch::Coding(CodingError::NotDecoded);
                 tell(ExchangeOutcome::Failed(mismatch.class()), &mismatch)
             }

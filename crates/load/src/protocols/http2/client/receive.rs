@@ -290,7 +290,8 @@ impl<D: StreamProtocol> Conn<D> {
             return self.fail_stream(slot, error, context, out);
         }
         self.answers += 1;
-        let finished = self.close_stream(slot, CloseReason::Ended);
+        let mut finished = self.close_stream(slot, CloseReason::Ended);
+        let progress = std::mem::take(&mut finished.progress);
         let answer = StreamResponse {
             status: head.status.unwrap_or_default(),
             head,
@@ -298,7 +299,7 @@ impl<D: StreamProtocol> Conn<D> {
             message: self.codec.message(),
         };
         let at = context.at();
-        D::judge(request, &finished.progress, &answer, |outcome, example| {
+        D::judge(request, progress, &answer, |outcome, example| {
             finished.done(outcome, at, example, out)
         });
     }

@@ -363,6 +363,38 @@ fn each_reset_code_is_a_class_of_its_own() {
 }
 
 #[test]
+fn a_body_in_gzip_is_decoded_before_it_is_compared_if_gzip_was_asked_for() {
+    use std::io::Write as _;
+    let gzip = |text: &[u8]| {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), Default::default());
+        encoder.write_all(text).unwrap();
+        encoder.finish().unwrap()
+    };
+    let mut rig = Rig::greeted(&[]);
+    let coded = |coding| [(":status", "200"), ("content-encoding", coding)];
+    let plain = [(":status", "200")];
+    let mut stream = 1;
+    for (request, fields, body, expected) in [
+        (5, &coded("gzip")[..], gzip(b"hello"), "ok"),
+        (5, &plain[..], b"hello".to_vec(), "ok"),
+        (5, &coded("gzip")[..], gzip(b"hello!"), "wrong-body"),
+        (5, &coded("gzip")[..], b"hello".to_vec(), "content-encoding"),
+        (5, &coded("br")[..], b"hello".to_vec(), "content-encoding"),
+        // Nobody asked for it.
+        (4, &coded("gzip")[..], gzip(b"hello"), "content-encoding"),
+    ] {
+        rig.due(request);
+        rig.arrives(0, &head(stream, fields));
+        let (first, rest) = body.split_at(3);
+        rig.arrives(0, &raw(0, 0, stream, first));
+        rig.arrives(0, &last_data(stream, rest));
+        let last = rig.last();
+        assert_eq!(last.class(), expected, "{stream}: {}", last.example);
+        stream += 2;
+    }
+}
+
+#[test]
 fn interim_answers_are_passed_over_and_trailers_end_an_answer() {
     let mut rig = Rig::greeted(&[]);
     rig.due(4);

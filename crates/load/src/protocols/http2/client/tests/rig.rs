@@ -179,16 +179,20 @@ pub fn spec(method: &str, body_bytes: u64) -> RequestSpec {
     }
 }
 
-/// Requests 0: GET; 1: POST of ten bytes; 2: HEAD; 3: a POST of 100,000 bytes; 4: GET that expects `hello`.
+/// Requests 0: GET; 1: POST of ten bytes; 2: HEAD; 3: a POST of 100,000 bytes; 4: GET that expects `hello`; 5: the
+/// same, and takes gzip.
 pub fn requests() -> Arc<[Prepared]> {
     let mut expecting = spec("GET", 0);
     expecting.expect.body = ExpectBody::Text("hello".into());
+    let mut encoded = expecting.clone();
+    encoded.headers = vec![("Accept-Encoding".into(), "gzip".into())];
     let specs = [
         spec("GET", 0),
         spec("POST", 10),
         spec("HEAD", 0),
         spec("POST", 100_000),
         expecting,
+        encoded,
     ];
     specs
         .iter()
