@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use clap::Parser;
+use tare_record::load::Body;
 
 use super::plan::{Content, ResolvedLoad};
 use super::target::LoadUrl;
@@ -128,6 +129,41 @@ fn a_wrong_file_is_told_with_its_reason_whichever_option_names_it() {
         "JSON has the causes apart"
     );
     assert_eq!(texts.len(), 2);
+}
+
+#[test]
+fn a_body_that_begins_with_an_at_sign_is_that_of_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("body");
+    let body_of = |body: &str| {
+        let words = ["tare", "load", "http://127.0.0.1:1/", "--body", body];
+        let Command::Load(args) = Cli::try_parse_from(words).unwrap().command else {
+            panic!("{body} is no load");
+        };
+        Content::read(&args).map(|content| content.requests[0].body.clone())
+    };
+    let named = format!("@{}", path.display());
+    for (bytes, expected) in [
+        (
+            &b"hello @ all\n"[..],
+            Body::Text {
+                text: "hello @ all\n".into(),
+            },
+        ),
+        (
+            &b"\xff\x00"[..],
+            Body::Base64 {
+                base64: "/wA=".into(),
+            },
+        ),
+    ] {
+        std::fs::write(&path, bytes).unwrap();
+        assert_eq!(body_of(&named).unwrap(), expected);
+    }
+    let text = "me@home".to_owned();
+    assert_eq!(body_of(&text).unwrap(), Body::Text { text });
+    let missing = format!("{:#}", body_of("@/nowhere/body").unwrap_err());
+    assert!(missing.contains("/nowhere/body"), "{missing}");
 }
 
 #[test]
