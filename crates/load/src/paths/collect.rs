@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Read, Write};
 
 use ring::digest::{Context, SHA256};
 
-use super::line::{asked, route};
+use super::line::{Fields, asked, route};
 use super::names::RequestNames;
 
 /// Most routes with histograms of their own; further ones are counted together.
@@ -62,16 +62,21 @@ pub fn collect(
     let mut digest = Context::new(&SHA256);
     let mut routes = Routes::default();
     let (mut lines, mut number, mut base) = (0, 0, None::<String>);
-    let mut left_out = LeftOut::default();
+    let (mut left_out, mut fields) = (LeftOut::default(), None);
     let mut line = Vec::new();
     while next_line(&mut list, &mut line, &mut digest)? {
         number += 1;
         let text = String::from_utf8_lossy(&line);
         let text = text.trim_start_matches('\u{feff}').trim();
         if text.is_empty() || text.starts_with('#') {
+            fields = Fields::of(text).or(fields);
             continue;
         }
-        let Some(asked) = asked(text) else {
+        let asked = match fields {
+            Some(fields) => fields.asked(text),
+            None => asked(text),
+        };
+        let Some(asked) = asked else {
             left_out.without_request += 1;
             left_out.first_without_request.get_or_insert(number);
             continue;

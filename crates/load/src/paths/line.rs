@@ -37,6 +37,39 @@ pub(super) fn asked(line: &str) -> Option<Asked<'_>> {
     }
 }
 
+/// Where the request is in the lines of a log in W3C's extended format, as IIS and CloudFront write it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Fields {
+    method: usize,
+    stem: usize,
+    query: Option<usize>,
+}
+
+impl Fields {
+    /// Of a line `#Fields: …`; `None` if that is something else.
+    pub(super) fn of(line: &str) -> Option<Self> {
+        let names = line.strip_prefix("#Fields:")?;
+        let at = |wanted: &str| names.split_whitespace().position(|name| name == wanted);
+        Some(Self {
+            method: at("cs-method")?,
+            stem: at("cs-uri-stem")?,
+            query: at("cs-uri-query"),
+        })
+    }
+
+    /// Reads the request of a line.
+    pub(super) fn asked(self, line: &str) -> Option<Asked<'_>> {
+        let field = |at: usize| line.split_whitespace().nth(at);
+        let method = field(self.method)?;
+        let query = self.query.and_then(field).filter(|query| *query != "-");
+        let target = match query {
+            Some(query) => Cow::Owned(format!("{}?{query}", field(self.stem)?)),
+            None => Cow::Borrowed(field(self.stem)?),
+        };
+        of_target(Cow::Borrowed(method), &target)
+    }
+}
+
 /// The method and the target in a line of text.
 fn of_log(line: &str) -> Option<(&str, &str)> {
     let mut rest = line;
@@ -255,6 +288,21 @@ mod tests {
         ] {
             assert_eq!(found(line), expected, "{line}");
         }
+    }
+
+    #[test]
+    fn a_log_that_names_its_fields_is_read_by_them() {
+        let cloudfront = "#Fields: date time x-edge-location sc-bytes c-ip cs-method cs(Host) cs-uri-stem sc-status cs(Referer) cs(User-Agent) cs-uri-query";
+        let line = "2019-12-04\t21:02:31\tLAX1\t392\t192.0.2.100\tGET\td1.cloudfront.net\t/index.html\t200\t-\tMozilla/5.0\ta=1&b";
+        let found = |fields: &str, line: &str| Fields::of(fields)?.asked(line).map(|one| one.path);
+        assert_eq!(
+            found(cloudfront, line).as_deref(),
+            Some("/index.html?a=1&b")
+        );
+        let iis = "#Fields: date time cs-method cs-uri-stem cs-uri-query";
+        assert_eq!(found(iis, "d t HEAD /x.aspx -").as_deref(), Some("/x.aspx"));
+        assert_eq!(found(iis, "d t HEAD"), None);
+        assert!(Fields::of("#Fields: date time").is_none());
     }
 
     #[test]
