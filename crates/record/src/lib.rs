@@ -5,6 +5,7 @@
 
 pub mod agent;
 pub mod api;
+pub mod broker_address;
 pub mod calibration;
 pub mod checksums;
 pub mod clock;

@@ -63,6 +63,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             "note: {name} is ignored: connections lead to the server itself; to put load on a proxy, give its URL"
         ));
     }
+    for missing in target.without_address.iter().filter(|_| !args.output.quiet) {
+        screen::say(format_args!("note: {missing}; the other brokers are asked"));
+    }
     if let Some(service) = &args.grpc.grpc_health {
         let server = plan::server(&args, &target).map_err(bad_input)?;
         server.wait_until_serving(service).map_err(unmeasured)?;

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use kafka_protocol::messages::metadata_request::MetadataRequestTopic;
 use kafka_protocol::messages::{MetadataRequest, MetadataResponse};
 use kafka_protocol::protocol::Request;
+use tare_record::broker_address::Address;
 
-use super::address::Address;
 use super::connection::Connection;
 use super::error::{ClientError, Result};
 use super::settings::ClientSettings;

@@ -9,9 +9,9 @@ use kafka_protocol::messages::{ApiVersionsRequest, ApiVersionsResponse};
 use kafka_protocol::protocol::{Request, StrBytes};
 use rustls::ClientConnection;
 use tare_kafka::frame::{self, ANSWER_MAX_BYTES, FrameError};
+use tare_record::broker_address::Address;
 use tare_tls::TlsStream;
 
-use super::address::Address;
 use super::error::{ClientError, Result};
 use super::settings::ClientSettings;
 use super::stream::DeadlineStream;

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use tare_experiment::clusters::{ClusterDef, ClusterSaslDef, ClusterTlsDef};
 use tare_kafka::sasl::Credentials;
+use tare_record::broker_address::{self, Address};
 use tare_record::load::{Identity, Trust};
 use tare_record::metrics_source::password;
 
-use super::address::{self, Address};
 use super::settings::{ClientSettings, Tls};
 
 impl ClientSettings {
@@ -33,7 +33,7 @@ impl ClientSettings {
 /// # Errors
 /// If one is no `HOST:PORT`.
 pub fn bootstrap(def: &ClusterDef) -> Result<Vec<Address>, String> {
-    address::list(&def.bootstrap.join(",")).map_err(|error| error.to_string())
+    broker_address::list(&def.bootstrap.join(",")).map_err(|error| error.to_string())
 }
 
 fn tls(def: &ClusterTlsDef) -> Result<Tls, String> {

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use tare_kafka::frame::FrameError;
+use tare_record::broker_address::Address;
 use tare_record::load::AddressNotAllowed;
 
-use super::address::Address;
 use super::versions::NoCommonVersion;
 
 /// The result of a connection or a request.

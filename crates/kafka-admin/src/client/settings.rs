@@ -6,9 +6,8 @@ use std::time::Duration;
 use std::{fmt, io};
 
 use tare_kafka::sasl::Credentials;
+use tare_record::broker_address::Address;
 use tare_record::load::{AddressPolicy, Identity, Trust};
-
-use super::address::Address;
 
 /// Connection settings.
 #[derive(Debug, Clone)]

@@ -4,7 +4,8 @@ use std::io::{Error, ErrorKind, Read, Result, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use super::address::Address;
+use tare_record::broker_address::Address;
+
 use super::error::ClientError;
 use super::settings::ClientSettings;
 

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use rustls::crypto::ring;
 use rustls::pki_types::ServerName;
 use rustls::{AlertDescription, CertificateError, ClientConfig, ClientConnection};
+use tare_record::broker_address::Address;
 use tare_tls::{TlsStream, TrustError};
 
-use super::address::Address;
 use super::error::ClientError;
 use super::settings::Tls;
 use super::stream::DeadlineStream;

@@ -1,16 +1,15 @@
 //! The URL of `tare load`: scheme, host, path, addresses, and whether load on them is allowed.
 
+use std::borrow::Cow;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, ToSocketAddrs};
 
 use anyhow::{anyhow, bail};
 use tare_load::protocols::{self, Protocol, UrlScheme, UrlServers, UrlTls};
+use tare_record::broker_address;
 use tare_record::load::AddressPolicy;
 use tare_record::protocol;
 
 use super::args::NetworkArgs;
-
-/// Default port of brokers.
-const BROKER_PORT: u16 = 9092;
 
 /// A parsed URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +28,8 @@ pub struct LoadUrl {
     pub path: String,
     /// Addresses to connect to.
     pub addresses: Vec<SocketAddr>,
+    /// Brokers of a list that have no address, each with the reason: the others are asked.
+    pub without_address: Vec<String>,
 }
 
 impl LoadUrl {
@@ -68,6 +69,9 @@ impl LoadUrl {
             );
         }
         let Some((protocol, scheme)) = scheme(name) else {
+            if broker_address::without_listener(url) != url {
+                bail!("{url}: {name} is the name of a listener: write kafka://{rest}");
+            }
             bail!("{url}: no load on {name}://; did you mean http://{rest}?");
         };
         let is_secure = match scheme.tls {
@@ -75,13 +79,22 @@ impl LoadUrl {
             UrlTls::Never => false,
             UrlTls::ByQuery => asks_for_tls(rest),
         };
-        let (base, path) = Self::split(url)?;
+        let plain = match scheme.servers {
+            UrlServers::Several => Cow::from(format!("{name}://{}", without_listeners(rest))),
+            UrlServers::One => Cow::from(url),
+        };
+        let (base, path) = Self::split(&plain)?;
         let host = base.rsplit_once("://").map_or(&*base, |(_, host)| host);
+        let mut without_address = Vec::new();
         let (host, addresses) = match scheme.servers {
             UrlServers::Several if network.unix_socket.is_some() => {
                 bail!("--unix-socket is for one server: brokers have addresses of their own")
             }
-            UrlServers::Several => brokers(url, host, network)?,
+            UrlServers::Several => {
+                let found = brokers(url, host, network)?;
+                without_address = found.without_address;
+                (found.first, found.addresses)
+            }
             UrlServers::One => (
                 without_zone(host),
                 resolved(url, host, scheme.port, network)?,
@@ -95,6 +108,7 @@ impl LoadUrl {
             host,
             path,
             addresses,
+            without_address,
         })
     }
 
@@ -231,23 +245,50 @@ fn in_zone(ip: &str, port: u16, zone: &str) -> anyhow::Result<SocketAddr> {
     }
 }
 
-/// The first name of `HOST[:PORT],HOST[:PORT],…`, and one address per broker: further ones of the same name lead to the same
-/// broker.
-fn brokers(
-    url: &str,
-    hosts: &str,
-    network: &NetworkArgs,
-) -> anyhow::Result<(String, Vec<SocketAddr>)> {
+/// A list of brokers without the names of their listeners, as Kafka's own settings have them: `PLAINTEXT://host:9092`.
+fn without_listeners(list: &str) -> String {
+    let brokers = list.split(',').map(str::trim);
+    let brokers: Vec<&str> = brokers.map(broker_address::without_listener).collect();
+    brokers.join(",")
+}
+
+/// The brokers of a list.
+struct Brokers {
+    /// The first one, as given.
+    first: String,
+    /// One address per broker: further ones of the same name lead to the same broker.
+    addresses: Vec<SocketAddr>,
+    /// Those without an address, each with the reason.
+    without_address: Vec<String>,
+}
+
+/// The brokers of `HOST[:PORT],HOST[:PORT],…`. One that has no address is left out if another has one, as in Kafka's own clients.
+fn brokers(url: &str, hosts: &str, network: &NetworkArgs) -> anyhow::Result<Brokers> {
+    let all = broker_address::list(hosts)
+        .map_err(|error| anyhow!("{url}: {error}; write kafka://host:9092,host:9092/topic"))?;
     let mut addresses = Vec::new();
-    for host in hosts.split(',').map(str::trim) {
-        if host.is_empty() {
-            bail!("{url}: it names no broker; write kafka://host:9092,host:9092/topic");
+    let mut without_address = Vec::new();
+    for broker in &all {
+        match resolved(url, &broker.to_string(), None, network) {
+            Ok(found) => {
+                addresses.extend(found.iter().find(|one| one.is_ipv4()).or(found.first()));
+            }
+            Err(error) => without_address.push(error.to_string()),
         }
-        let all = resolved(url, host, Some(BROKER_PORT), network)?;
-        addresses.extend(all.iter().find(|one| one.is_ipv4()).or(all.first()));
     }
-    let first = hosts.split(',').next().unwrap_or_default().trim();
-    Ok((first.to_owned(), addresses))
+    if addresses.is_empty() {
+        bail!("{url}: {}", without_address.join("; "));
+    }
+    Ok(Brokers {
+        first: hosts
+            .split(',')
+            .next()
+            .unwrap_or_default()
+            .trim()
+            .to_owned(),
+        addresses,
+        without_address,
+    })
 }
 
 /// As in MongoDB's connection strings, TLS is an option in the query.
@@ -405,20 +446,57 @@ mod tests {
 
     #[test]
     fn several_brokers_are_read_each_with_its_port() {
-        let (first, found) = brokers(
+        let found = brokers(
             "u",
-            "127.0.0.1, 127.0.0.2:19092,[::1]:9",
+            "127.0.0.1, 127.0.0.2:19092,[::1]:9,",
             &NetworkArgs::default(),
         )
         .unwrap();
-        assert_eq!(first, "127.0.0.1");
-        let found: Vec<String> = found.iter().map(ToString::to_string).collect();
-        assert_eq!(found, ["127.0.0.1:9092", "127.0.0.2:19092", "[::1]:9"]);
+        assert_eq!(found.first, "127.0.0.1");
+        let addresses: Vec<String> = found.addresses.iter().map(ToString::to_string).collect();
+        assert_eq!(addresses, ["127.0.0.1:9092", "127.0.0.2:19092", "[::1]:9"]);
         for wrong in ["", "a,,b", "127.0.0.1:0", "127.0.0.1:x"] {
             assert!(
                 brokers("kafka://", wrong, &NetworkArgs::default()).is_err(),
                 "{wrong}"
             );
+        }
+    }
+
+    #[test]
+    fn brokers_are_taken_as_kafkas_own_settings_have_them() {
+        for list in [
+            "127.0.0.1:9093,127.0.0.2",
+            "127.0.0.1:9093, 127.0.0.2:9092,",
+            "PLAINTEXT://127.0.0.1:9093,PLAINTEXT://127.0.0.2:9092",
+            "127.0.0.1:9093,INTERNAL_2://127.0.0.2:9092",
+        ] {
+            let target = parse(&format!("kafka://{list}/events.v1"));
+            let found: Vec<String> = target.addresses.iter().map(ToString::to_string).collect();
+            assert_eq!(found, ["127.0.0.1:9093", "127.0.0.2:9092"], "{list}");
+            assert_eq!(
+                (&*target.path, &*target.host),
+                ("/events.v1", "127.0.0.1:9093")
+            );
+        }
+        let url = "SASL_SSL://127.0.0.1:9093/t";
+        let error = LoadUrl::parse(url, &NetworkArgs::default()).unwrap_err();
+        let words = error.to_string();
+        assert!(words.ends_with("write kafka://127.0.0.1:9093/t"), "{words}");
+    }
+
+    #[test]
+    fn a_broker_without_an_address_is_named_and_left_out_where_another_has_one() {
+        let target = parse("kafka://nosuch.invalid:9092,127.0.0.1:9093/t");
+        assert_eq!(target.addresses, ["127.0.0.1:9093".parse().unwrap()]);
+        let [left_out] = target.without_address.as_slice() else {
+            panic!("{:?}", target.without_address);
+        };
+        assert!(left_out.starts_with("nosuch.invalid:9092 has no address"));
+        let url = "kafka://nosuch.invalid,neither.invalid:9093/t";
+        let error = LoadUrl::parse(url, &NetworkArgs::default()).unwrap_err();
+        for name in ["nosuch.invalid:9092", "neither.invalid:9093"] {
+            assert!(error.to_string().contains(name), "{error}");
         }
     }
 }

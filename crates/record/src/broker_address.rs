@@ -1,4 +1,4 @@
-//! Broker addresses: host and port.
+//! Addresses of Kafka brokers as operators write them: host and port, one or a list.
 
 use std::fmt;
 use std::net::Ipv6Addr;
@@ -77,7 +77,8 @@ impl FromStr for Address {
 }
 
 /// Without the name of a listener, as Kafka's own settings have it: `PLAINTEXT://host:9092`.
-fn without_listener(words: &str) -> &str {
+#[must_use]
+pub fn without_listener(words: &str) -> &str {
     let is_name = |name: &str| {
         let mut all = name.chars();
         !name.is_empty() && all.all(|one| one.is_ascii_uppercase() || "0123456789_-.".contains(one))
