@@ -49,8 +49,8 @@ pub fn status_digit(class: u8) -> Option<u8> {
     class.checked_sub(RIGHT_OTHER)
 }
 
-/// Longest example kept, in characters.
-const EXAMPLE_CHARS_MAX: usize = 200;
+/// Longest example kept, in characters: the reason of a Kafka broker names up to three records, each with its topic of up to 249.
+const EXAMPLE_CHARS_MAX: usize = 2000;
 
 /// A class that occurred, with the first error message.
 #[derive(Debug, Clone)]
@@ -152,6 +152,20 @@ mod tests {
         ClassNumbers::of(&shared).number(ErrorClass::TIMEOUT, &long);
         let kept = shared.seen()[0].example.clone().unwrap();
         assert_eq!(kept.chars().count(), EXAMPLE_CHARS_MAX);
+    }
+
+    #[test]
+    fn the_reason_of_a_broker_is_kept_whole() {
+        let topic = "t".repeat(249);
+        let record = format!(
+            "RecordError(batchIndex=0, message='Compacted topic cannot accept message without key in topic partition {topic}-0.')"
+        );
+        let reason = format!(
+            "127.0.0.1:9092 (broker 1) refuses 3 records for partition 0 of {topic:?}: InvalidRecord (One or more records have been rejected due to 3 record errors in total, and only showing the first three errors at most: [{record}, {record}, {record}])"
+        );
+        let shared = Classes::default();
+        ClassNumbers::of(&shared).number(ErrorClass::TIMEOUT, &reason);
+        assert_eq!(shared.seen()[0].example.as_ref(), Some(&reason));
     }
 
     #[test]
