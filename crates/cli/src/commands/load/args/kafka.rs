@@ -37,9 +37,13 @@ pub struct KafkaArgs {
     /// Size of a record value [default: 100B].
     #[arg(long, value_name = "SIZE", conflicts_with = "payload_file")]
     pub payload: Option<Size>,
-    /// File of record values, one per line, used in turn.
+    /// File of record values, used in turn: one per line, or as --payload-delimiter says.
     #[arg(long, value_name = "FILE")]
     pub payload_file: Option<PathBuf>,
+    /// What stands between the values of --payload-file, with \n, \r, \t, \0, \xFF and \\ for bytes; '': the file is one value
+    /// [default: line ends, of a file of text].
+    #[arg(long, value_name = "TEXT", requires = "payload_file", value_parser = parse_delimiter)]
+    pub payload_delimiter: Option<Delimiter>,
     /// Share of random bytes in a value, 0 to 1; the rest is compressible [default: a fixed pattern].
     #[arg(long, value_name = "0..1", conflicts_with = "payload_file")]
     pub payload_random: Option<f64>,
@@ -76,6 +80,40 @@ pub struct KafkaArgs {
     /// SASL mechanism: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512 [default: SCRAM-SHA-512].
     #[arg(long, value_name = "NAME", requires = "sasl_user")]
     pub sasl_mechanism: Option<String>,
+}
+
+/// The bytes between values.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delimiter(pub Vec<u8>);
+
+/// Text with escapes for bytes.
+fn parse_delimiter(text: &str) -> Result<Delimiter, String> {
+    let wrong = |what: &str| format!("\\{what}: write \\n, \\r, \\t, \\0, \\xFF or \\\\");
+    let mut bytes = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('\\') {
+        bytes.extend_from_slice(&rest.as_bytes()[..at]);
+        let escape = &rest[at + 1..];
+        let kind = escape.chars().next().ok_or_else(|| wrong(""))?;
+        rest = &escape[kind.len_utf8()..];
+        bytes.push(match kind {
+            'n' => b'\n',
+            'r' => b'\r',
+            't' => b'\t',
+            '0' => 0,
+            '\\' => b'\\',
+            'x' => {
+                let digits = rest.get(..2).unwrap_or(rest);
+                rest = &rest[digits.len()..];
+                let is_byte = digits.len() == 2 && digits.bytes().all(|c| c.is_ascii_hexdigit());
+                let byte = u8::from_str_radix(digits, 16).ok().filter(|_| is_byte);
+                byte.ok_or_else(|| wrong(&format!("x{digits}")))?
+            }
+            other => return Err(wrong(&other.to_string())),
+        });
+    }
+    bytes.extend_from_slice(rest.as_bytes());
+    Ok(Delimiter(bytes))
 }
 
 /// Keys of records, as `zipf:1000:1.1`.
@@ -174,6 +212,19 @@ mod tests {
                 keys(wrong).unwrap_err().contains("zipf:1000:1.1"),
                 "{wrong}"
             );
+        }
+    }
+
+    #[test]
+    fn a_delimiter_is_text_with_escapes_for_bytes() {
+        let bytes = |text: &str| parse_delimiter(text).map(|delimiter| delimiter.0);
+        assert_eq!(bytes("--é"), Ok("--é".as_bytes().to_vec()));
+        assert_eq!(bytes(r"\r\n\t\0\\x"), Ok(b"\r\n\t\0\\x".to_vec()));
+        assert_eq!(bytes(r"a\xffb"), Ok(b"a\xffb".to_vec()));
+        assert_eq!(bytes(""), Ok(Vec::new()));
+        for wrong in [r"\", r"\q", r"\x", r"\xg1", r"\x1", r"\é"] {
+            let error = bytes(wrong).unwrap_err();
+            assert!(error.contains(r"write \n"), "{wrong}: {error}");
         }
     }
 

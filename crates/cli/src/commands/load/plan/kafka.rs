@@ -10,7 +10,7 @@ use tare_record::load::{
 };
 use tare_record::units::Size;
 
-use super::super::args::{Args, KafkaArgs};
+use super::super::args::{Args, Delimiter, KafkaArgs};
 use super::super::target::LoadUrl;
 
 /// Default bytes of a value, as in other tools.
@@ -125,12 +125,11 @@ fn produce_spec(args: &KafkaArgs) -> anyhow::Result<ProduceSpec> {
 fn payloads(args: &KafkaArgs) -> anyhow::Result<Payloads> {
     if let Some(path) = &args.payload_file {
         let bytes = read_user_file(path, USER_FILE_BYTES_MAX).map_err(anyhow::Error::msg)?;
-        let lines = bytes
-            .split(|&byte| byte == b'\n')
-            .filter(|line| !line.is_empty());
-        let base64: Vec<String> = lines.map(|line| STANDARD.encode(line)).collect();
+        let values = payload_values(&bytes, args.payload_delimiter.as_ref());
+        let values = values.with_context(|| path.display().to_string())?;
+        let base64: Vec<String> = values.iter().map(|value| STANDARD.encode(value)).collect();
         if base64.is_empty() {
-            bail!("{} has no lines", path.display());
+            bail!("{} has no values", path.display());
         }
         return Ok(Payloads::Given { base64 });
     }
@@ -147,6 +146,51 @@ fn payloads(args: &KafkaArgs) -> anyhow::Result<Payloads> {
         bytes: bytes as u32,
         randomness,
     })
+}
+
+/// The values in a file that are not empty. Without a delimiter they are the lines of a text: cutting other bytes at each line feed
+/// would make other values of them.
+fn payload_values<'a>(
+    bytes: &'a [u8],
+    delimiter: Option<&Delimiter>,
+) -> anyhow::Result<Vec<&'a [u8]>> {
+    let values: Vec<&[u8]> = match delimiter.map(|delimiter| delimiter.0.as_slice()) {
+        Some([]) => vec![bytes],
+        Some(delimiter) => split_at(bytes, delimiter),
+        None => {
+            if bytes.contains(&0) || std::str::from_utf8(bytes).is_err() {
+                bail!(
+                    "it is not text, which has a value in each line: say what stands between its values with \
+                     --payload-delimiter, as '\\n', or '' if the file is one value"
+                );
+            }
+            let lines = split_at(bytes, b"\n").into_iter();
+            lines
+                .map(|line| line.strip_suffix(b"\r").unwrap_or(line))
+                .collect()
+        }
+    };
+    Ok(values
+        .into_iter()
+        .filter(|value| !value.is_empty())
+        .collect())
+}
+
+/// The parts of bytes between delimiters, which are not empty.
+fn split_at<'a>(bytes: &'a [u8], delimiter: &[u8]) -> Vec<&'a [u8]> {
+    let mut parts = Vec::new();
+    let (mut from, mut at) = (0, 0);
+    while at + delimiter.len() <= bytes.len() {
+        if bytes[at..].starts_with(delimiter) {
+            parts.push(&bytes[from..at]);
+            at += delimiter.len();
+            from = at;
+        } else {
+            at += 1;
+        }
+    }
+    parts.push(&bytes[from..]);
+    parts
 }
 
 /// The consumer of the arguments, and its one request, the fetch; `None` without `--consume`.
@@ -224,5 +268,41 @@ pub(super) fn stop_of_consumer(spec: &FetchSpec, stop: Stop) -> Stop {
     match spec.until.backlog || spec.until.records.is_some() {
         true => Stop::Interrupted,
         false => stop,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values<'a>(bytes: &'a [u8], delimiter: Option<&str>) -> Vec<&'a [u8]> {
+        let delimiter = delimiter.map(|text| Delimiter(text.as_bytes().to_vec()));
+        payload_values(bytes, delimiter.as_ref()).unwrap()
+    }
+
+    #[test]
+    fn the_values_of_a_text_are_its_lines_whatever_ends_them() {
+        let expected: [&[u8]; 3] = [b"a", b"b\rc", "é".as_bytes()];
+        for text in ["a\nb\rc\n\né\n", "a\r\nb\rc\r\n\r\né"] {
+            assert_eq!(values(text.as_bytes(), None), expected, "{text:?}");
+        }
+        assert!(values(b"\n\r\n", None).is_empty());
+    }
+
+    #[test]
+    fn a_delimiter_cuts_bytes_where_it_stands_and_nowhere_else() {
+        let bytes = b"a\nb--\xff\0---c";
+        let expected: [&[u8]; 3] = [b"a\nb", b"\xff\0", b"-c"];
+        assert_eq!(values(bytes, Some("--")), expected);
+        assert_eq!(values(bytes, Some("")), [&bytes[..]]);
+        assert_eq!(values(b"a\r\nb", Some("\n")), [&b"a\r"[..], b"b"]);
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_cut_only_as_the_user_says() {
+        for bytes in [&b"a\0\nb"[..], b"\xff\xfe\n"] {
+            let error = payload_values(bytes, None).unwrap_err().to_string();
+            assert!(error.contains("--payload-delimiter"), "{error}");
+        }
     }
 }
