@@ -47,7 +47,13 @@ impl FromStr for RateArg {
             })
         };
         let Some((from, rest)) = text.split_once("..") else {
-            return Ok(RateArg::Constant(rate(text)?));
+            let rate = rate(text)?;
+            return match rate > 0.0 && rate.is_finite() {
+                true => Ok(RateArg::Constant(rate)),
+                false => Err(
+                    "a rate is more than 0 per second: for the maximum rate of the connections leave out --rate".into(),
+                ),
+            };
         };
         let Some((to, over)) = rest.split_once('/') else {
             return Err("a ramp needs its time: write 100..2000/30s".into());
@@ -92,7 +98,13 @@ impl FromStr for StepsArg {
 pub struct PacingArgs {
     /// Request rate, per second, open loop: starts follow a schedule and wait for no response. `100..2000/30s` is a ramp: from
     /// 100/s to 2000/s in 30 s, then constant.
-    #[arg(short, long, value_name = "PER_SECOND", conflicts_with = "clients")]
+    #[arg(
+        short,
+        long,
+        value_name = "PER_SECOND",
+        conflicts_with = "clients",
+        allow_negative_numbers = true
+    )]
     pub rate: Option<RateArg>,
     /// Steps of constant rate, each for a time: 100:10s,200:10s,400:1m. The last rate stays.
     #[arg(long, value_name = "RATE:TIME,…", conflicts_with = "clients")]
@@ -183,6 +195,10 @@ mod tests {
         assert!(wrong("100..2000").contains("100..2000/30s"));
         assert!(wrong("fast").contains("not a rate"));
         assert!(wrong("1..2/soon").contains("soon"));
+        // The words of Kafka's own tool and of others for "as fast as possible".
+        for none in ["0", "-1", "inf", "nan"] {
+            assert!(wrong(none).contains("leave out --rate"), "{none}");
+        }
     }
 
     #[test]
