@@ -2964,7 +2964,7 @@ export interface TlsCount {
  */
 export interface WaitCount {
   /**
-   * Cause: `connection`, `stream`, `window`, `linger` or `socket-buffer`.
+   * Cause: `connection`, `stream`, `window`, `linger`, `socket-buffer` or `quota`.
    */
   cause: string;
   /**

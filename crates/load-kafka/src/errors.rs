@@ -42,6 +42,15 @@ pub enum RetryAction {
     GiveUp,
 }
 
+/// The class of records and fetches of a partition without a leader.
+#[must_use]
+pub fn no_leader() -> ErrorClass {
+    ErrorCode(ResponseError::LeaderNotAvailable.code()).class()
+}
+
+/// The class of records that a quota of this client did not let through in time.
+pub const THROTTLED: ErrorClass = ErrorClass::of("throttled", ErrorSource::Quota);
+
 /// A Kafka error code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ErrorCode(pub i16);
@@ -78,6 +87,7 @@ impl ErrorCode {
                 | E::InvalidTimestamp
                 | E::UnsupportedCompressionType
                 | E::UnsupportedVersion
+                | E::UnsupportedForMessageFormat
                 | E::OffsetOutOfRange,
             ) => ErrorSource::Client,
             Some(E::ThrottlingQuotaExceeded) => ErrorSource::Quota,
@@ -142,23 +152,52 @@ impl ErrorCode {
             Some(E::CorruptMessage) => "see what changes bytes between here and the broker",
             Some(E::UnsupportedCompressionType) => "use another --compression",
             Some(E::InvalidTimestamp) => "set the clocks of this machine and the broker",
+            Some(E::InvalidRecord) => {
+                "give records keys (--keys) if the topic is compacted, else see the broker's log"
+            }
+            Some(E::UnsupportedForMessageFormat) => {
+                "the topic keeps a message format from before Kafka 0.11: use --idempotence off, or raise its message.format.version"
+            }
             _ => "see the broker's log",
+        }
+    }
+
+    /// The error with the broker's reason, if it gave one, and the advice.
+    #[must_use]
+    pub fn explained(self, reason: Option<&str>) -> String {
+        match (self.error(), reason) {
+            (None, _) => "no error".to_owned(),
+            (Some(error), None) => format!("{error}: {}", self.advice()),
+            (Some(error), Some(reason)) => {
+                let reason = reason.trim_end_matches('.');
+                format!("{error} ({reason}): {}", self.advice())
+            }
         }
     }
 }
 
 impl fmt::Display for ErrorCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.error() {
-            None => f.write_str("no error"),
-            Some(error) => write!(f, "{error}: {}", self.advice()),
-        }
+        f.write_str(&self.explained(None))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_reason_of_the_broker_comes_before_the_advice() {
+        let reason =
+            "Compacted topic cannot accept message without key in topic partition state-0.";
+        let text = ErrorCode(87).explained(Some(reason));
+        let (said, advice) = text.split_once("): ").unwrap();
+        assert_eq!(
+            said,
+            format!("InvalidRecord ({}", reason.trim_end_matches('.'))
+        );
+        assert!(advice.contains("--keys"), "{advice}");
+    }
 
     #[test]
     fn a_code_says_its_class_its_remedy_and_the_next_step() {

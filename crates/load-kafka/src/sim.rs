@@ -74,7 +74,16 @@ pub struct Brokers {
     pub down: Vec<i32>,
     /// Numbers of brokers that the plan does not allow to call.
     pub outside: Vec<i32>,
+    /// What the brokers say that their host is.
+    pub host: &'static str,
+    /// Numbers of those that answer as a web server does.
+    pub web: Vec<i32>,
+    /// Numbers of those that are ports of controllers.
+    pub controllers: Vec<i32>,
     pub leaders: Vec<i32>,
+    /// The time that is said with each answer to produce requests and fetches; so long nothing is read from that connection.
+    pub throttle_ms: i32,
+    muted_until_ns: HashMap<ConnId, u64>,
     pub epoch: i32,
     pub topic_error: i16,
     pub versions: Vec<(ApiKey, i16, i16)>,
@@ -100,6 +109,11 @@ impl Brokers {
             nodes: nodes.to_vec(),
             down: Vec::new(),
             outside: Vec::new(),
+            host: "127.0.0.1",
+            web: Vec::new(),
+            controllers: Vec::new(),
+            throttle_ms: 0,
+            muted_until_ns: HashMap::new(),
             leaders: (0..partitions).map(|at| nodes[at % nodes.len()]).collect(),
             epoch: 1,
             topic_error: 0,
@@ -160,13 +174,15 @@ impl Brokers {
 
     fn metadata(&mut self) -> MetadataResponse {
         self.metadata_asked += 1;
+        let host = self.host;
         let broker = |&node: &i32| {
             MetadataResponseBroker::default()
                 .with_node_id(BrokerId(node))
-                .with_host(StrBytes::from_static_str("127.0.0.1"))
+                .with_host(StrBytes::from_static_str(host))
                 .with_port(9000 + node)
         };
         let partition = |(at, &leader): (usize, &i32)| {
+            let replicas = vec![BrokerId(leader)];
             let leader = if self.down.contains(&leader) {
                 -1
             } else {
@@ -176,6 +192,7 @@ impl Brokers {
                 .with_partition_index(at as i32)
                 .with_leader_id(BrokerId(leader))
                 .with_leader_epoch(self.epoch)
+                .with_replica_nodes(replicas)
         };
         let mut topic = MetadataResponseTopic::default()
             .with_name(Some(TopicName(StrBytes::from_static_str("t"))))
@@ -262,7 +279,8 @@ impl Brokers {
                     .with_partition_responses(partitions),
             );
         }
-        (fate, ProduceResponse::default().with_responses(topics))
+        let response = ProduceResponse::default().with_responses(topics);
+        (fate, response.with_throttle_time_ms(self.throttle_ms))
     }
 
     fn one(&mut self, now_ns: u64, node: i32, frame: &[u8]) -> Vec<Act> {
@@ -281,7 +299,11 @@ impl Brokers {
                     .iter()
                     .find(|(key, ..)| *key == ApiKey::ApiVersions);
                 let too_new = known.is_some_and(|&(_, _, max)| version > max);
-                let ranges = self.versions.iter().map(|&(key, min, max)| {
+                let versions = match self.controllers.contains(&node) {
+                    true => &[(ApiKey::ApiVersions, 0, 4), (ApiKey::BrokerHeartbeat, 0, 1)][..],
+                    false => &self.versions,
+                };
+                let ranges = versions.iter().map(|&(key, min, max)| {
                     ApiVersion::default()
                         .with_api_key(key as i16)
                         .with_min_version(min)
@@ -346,6 +368,9 @@ impl Far for Brokers {
     fn bytes(&mut self, now_ns: u64, conn: ConnId, bytes: &[u8]) -> Vec<(u64, Act)> {
         let (node, part) = self.conns.get_mut(&conn).unwrap();
         let node = *node;
+        if self.web.contains(&node) {
+            return vec![(MS, Act::Send(b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec()))];
+        }
         part.extend_from_slice(bytes);
         let mut frames = Vec::new();
         while let Some(head) = part.first_chunk::<4>() {
@@ -359,10 +384,16 @@ impl Far for Brokers {
         if self.down.contains(&node) {
             return vec![(0, Act::Close(Closed::Reset))];
         }
-        let delay_ns = self.delay_ns;
         let mut acts = Vec::new();
         for frame in &frames {
-            let is_fetch = i16::from_be_bytes([frame[0], frame[1]]) == ApiKey::Fetch as i16;
+            let key = i16::from_be_bytes([frame[0], frame[1]]);
+            let is_fetch = key == ApiKey::Fetch as i16;
+            let muted_until_ns = self.muted_until_ns.entry(conn).or_default();
+            let read_ns = now_ns.max(*muted_until_ns);
+            if self.throttle_ms > 0 && (is_fetch || key == ApiKey::Produce as i16) {
+                *muted_until_ns = read_ns + self.throttle_ms.unsigned_abs() as u64 * MS;
+            }
+            let delay_ns = read_ns - now_ns + self.delay_ns;
             let later = self
                 .last_byte_later
                 .filter(|&(of, _)| is_fetch && of == node);

@@ -81,6 +81,17 @@ impl Versions {
     }
 }
 
+/// Whether the port is that of a KRaft controller: it answers brokers and other controllers, not clients.
+pub(super) fn is_controller(theirs: &ApiVersionsResponse) -> bool {
+    let has = |key: ApiKey| {
+        theirs
+            .api_keys
+            .iter()
+            .any(|range| range.api_key == key as i16)
+    };
+    has(ApiKey::BrokerHeartbeat) && !has(ApiKey::Metadata)
+}
+
 #[cfg(test)]
 mod tests {
     use tare_kafka::kafka_protocol::messages::api_versions_response::ApiVersion;

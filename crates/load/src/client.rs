@@ -121,16 +121,19 @@ pub enum WaitCause {
     Linger,
     /// The kernel took no more bytes.
     SocketBuffer,
+    /// The server asked to send nothing for a time (a quota).
+    Quota,
 }
 
 impl WaitCause {
     /// All of them, in the order of their discriminants.
-    pub const ALL: [WaitCause; 5] = [
+    pub const ALL: [WaitCause; 6] = [
         WaitCause::Connection,
         WaitCause::Stream,
         WaitCause::Window,
         WaitCause::Linger,
         WaitCause::SocketBuffer,
+        WaitCause::Quota,
     ];
 
     /// Its name in results.
@@ -142,6 +145,7 @@ impl WaitCause {
             WaitCause::Window => "window",
             WaitCause::Linger => "linger",
             WaitCause::SocketBuffer => "socket-buffer",
+            WaitCause::Quota => "quota",
         }
     }
 }
@@ -538,6 +542,11 @@ pub trait Client {
     fn counts(&self, _tell: &mut dyn FnMut(&'static str, u64)) {}
     /// Reports which numbered records were acknowledged.
     fn acknowledged(&self, _tell: &mut dyn FnMut(Acknowledged)) {}
+    /// Every exchange has ended and none follows: ends what the protocol keeps beside them, such as a commit. Asked again after each
+    /// event until it is true, or the drain is over.
+    fn settle(&mut self, _out: &mut impl Outlet) -> bool {
+        true
+    }
     /// The drain is over: ends every exchange still held as [`ExchangeOutcome::Unfinished`].
     fn abandon(&mut self, out: &mut impl Outlet);
 }

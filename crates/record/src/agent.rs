@@ -444,7 +444,7 @@ pub struct TlsCount {
 /// Exchanges that waited between release and first byte, by cause.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WaitCount {
-    /// Cause: `connection`, `stream`, `window`, `linger` or `socket-buffer`.
+    /// Cause: `connection`, `stream`, `window`, `linger`, `socket-buffer` or `quota`.
     pub cause: String,
     /// Number of exchanges that waited.
     pub count: u64,

@@ -211,6 +211,7 @@ pub(super) fn kafka_consume(data: &[u8]) {
             until: FetchUntil {
                 records: None,
                 backlog: kind & 0x80 != 0,
+                idle_ns: None,
             },
             at_end,
             ..FetchSpec::default()

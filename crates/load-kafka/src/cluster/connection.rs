@@ -96,6 +96,8 @@ pub(super) struct BrokerConnection {
     pub api_versions_version: i16,
     /// Responses received since it was opened.
     pub answers: u64,
+    /// Until then the broker reads nothing, because this client is beyond a quota (KIP-219).
+    pub muted_until_ns: u64,
     pub login: Option<Authentication>,
 }
 
@@ -117,6 +119,7 @@ impl BrokerConnection {
             next_correlation: 0,
             api_versions_version: 3,
             answers: 0,
+            muted_until_ns: 0,
             login: None,
         }
     }
@@ -131,7 +134,18 @@ impl BrokerConnection {
         self.send_queue.reset();
         self.pending.clear();
         self.answers = 0;
+        self.muted_until_ns = 0;
         self.login = None;
+    }
+
+    /// The broker reads nothing for a time: every request in flight gets that time more.
+    pub fn mute(&mut self, now_ns: u64, for_ns: u64) {
+        let until_ns = now_ns.saturating_add(for_ns);
+        let longer_ns = until_ns.saturating_sub(self.muted_until_ns.max(now_ns));
+        for pending in &mut self.pending {
+            pending.deadline_ns = pending.deadline_ns.saturating_add(longer_ns);
+        }
+        self.muted_until_ns = self.muted_until_ns.max(until_ns);
     }
 
     /// The next correlation id.
@@ -154,7 +168,8 @@ impl BrokerConnection {
         if let Some(last) = self.pending.back_mut() {
             last.bound = TimestampBound::Upper;
         }
-        let deadline_ns = begun_ns.saturating_add(timeout_ns);
+        let read_ns = begun_ns.max(self.muted_until_ns);
+        let deadline_ns = read_ns.saturating_add(timeout_ns);
         self.pending.push_back(Pending {
             correlation,
             purpose,

@@ -8,9 +8,9 @@ use tare_kafka::kafka_protocol::messages::{ApiKey, MetadataRequest, MetadataResp
 use tare_kafka::kafka_protocol::protocol::StrBytes;
 
 use super::connection::{BrokerConnection, Purpose, SEED};
-use super::{BROKERS_MAX, Cluster, Event};
+use super::{BROKERS_MAX, Cluster, Event, Topic};
 use crate::RETRY_BACKOFF_NS;
-use crate::errors::ErrorCode;
+use crate::errors::{ErrorCode, no_leader};
 use tare_load::client::Outlet;
 
 /// How long an unknown topic is retried: a topic that was just created is known to all brokers after this time.
@@ -59,7 +59,11 @@ impl Cluster {
         }
         // Least busy connection: metadata would queue behind a long-poll fetch or a slow write.
         let open = (0..self.connections.len()).filter(|&at| self.connections[at].is_open());
-        let Some(at) = open.min_by_key(|&at| self.connections[at].pending.len()) else {
+        let busy = |&at: &usize| {
+            let connection = &self.connections[at];
+            (connection.muted_until_ns > now_ns, connection.pending.len())
+        };
+        let Some(at) = open.min_by_key(busy) else {
             self.connections[SEED as usize].wanted = true;
             return self.open_more(out);
         };
@@ -105,11 +109,12 @@ impl Cluster {
                 None => {}
             }
         }
+        let now_ns = out.now_ns();
         let broker = |node: i32| by_node.get(&node).filter(|_| node >= 0).copied();
         for topic in &told.topics {
             let Some(name) = &topic.name else { continue };
             if let Some(known) = self.topics.iter_mut().find(|known| *known.name == *name.0) {
-                known.apply_metadata(topic, broker);
+                known.apply_metadata(topic, now_ns, broker);
             }
         }
         for topic in &self.topics {
@@ -118,6 +123,7 @@ impl Cluster {
             }
         }
         self.check_topics(out);
+        self.report_leaderless(out);
         self.open_more(out);
         self.events.push_back(Event::Metadata);
         self.close_seed(out);
@@ -151,6 +157,20 @@ impl Cluster {
             self.give_up(problem);
         } else if missing {
             self.refresh(out);
+        }
+    }
+
+    /// Reports partitions that have no leader. A load on a topic of which none has one cannot begin.
+    fn report_leaderless(&mut self, out: &mut impl Outlet) {
+        let topics = self.topics.iter_mut();
+        let words: Vec<String> = topics.flat_map(Topic::newly_without_leader).collect();
+        for one in &words {
+            out.fault(no_leader(), one);
+        }
+        let mut all = self.topics.iter().flat_map(|topic| &topic.partitions);
+        self.was_led |= all.any(|partition| partition.leader.is_some());
+        if let (false, Some(first)) = (self.was_led, words.first()) {
+            self.give_up(format!("no partition has a leader: {first}"));
         }
     }
 

@@ -127,8 +127,14 @@ pub struct Cluster {
     problem: Option<String>,
     /// Connections with something to write.
     dirty: Vec<u32>,
+    /// The broker that throttled this client last, and until when.
+    last_throttle: Option<(u32, u64)>,
+    /// Whether a partition ever had a leader.
+    was_led: bool,
     /// Connections that failed during or right after the ApiVersions exchange.
     failed_handshakes: u32,
+    /// Why bootstrap addresses cannot be used, of each once.
+    unusable_seeds: Vec<String>,
     /// Why a connection was closed last.
     last_disconnect: Option<(ErrorClass, Arc<str>)>,
 }
@@ -149,7 +155,10 @@ impl Cluster {
             metadata_refresh: metadata_refresh::MetadataRefresh::default(),
             problem: None,
             dirty: Vec::with_capacity(16),
+            last_throttle: None,
+            was_led: false,
             failed_handshakes: 0,
+            unusable_seeds: Vec::new(),
             last_disconnect: None,
             plan,
         }
@@ -160,16 +169,22 @@ impl Cluster {
         self.refresh(out);
     }
 
-    /// Whether each partition has a leader, and a connection to it is open.
+    /// Whether a connection to the leader of each partition is open. Partitions that will have none are not waited for.
     #[must_use]
     pub fn is_open(&self) -> bool {
         let is_open = |at: u32| self.connections[at as usize].is_open();
-        self.topics.iter().all(Topic::is_led)
+        self.is_settled()
             && self.connections[1..].iter().any(BrokerConnection::is_open)
             && self.topics.iter().all(|topic| {
-                let mut leaders = topic.partitions.iter().map(|one| one.leader);
-                leaders.all(|leader| leader.is_some_and(is_open))
+                let mut leaders = topic.partitions.iter().filter_map(|one| one.leader);
+                leaders.all(is_open)
             })
+    }
+
+    /// Whether each partition has a leader, or will have none.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.topics.iter().all(Topic::is_settled)
     }
 
     /// A permanent failure, if there is one.
@@ -241,6 +256,35 @@ impl Cluster {
     #[must_use]
     pub fn in_flight(&self, broker: u32) -> usize {
         self.connections[broker as usize].pending.len()
+    }
+
+    /// A broker said in a response that it reads nothing from this client for a time, because of a quota.
+    pub fn throttled(&mut self, broker: u32, throttle_ms: i32, out: &impl Outlet) {
+        if let Ok(ms @ 1..) = u64::try_from(throttle_ms) {
+            let now_ns = out.now_ns();
+            self.connections[broker as usize].mute(now_ns, ms * 1_000_000);
+            self.last_throttle = Some((broker, self.muted_until_ns(broker)));
+        }
+    }
+
+    /// Until when a broker reads nothing from this client; in the past where it does.
+    #[inline]
+    #[must_use]
+    pub fn muted_until_ns(&self, broker: u32) -> u64 {
+        self.connections[broker as usize].muted_until_ns
+    }
+
+    /// What a quota that was in effect since then means, for messages; `None` if none was.
+    #[must_use]
+    pub fn throttle_since(&self, since_ns: u64) -> Option<String> {
+        let (broker, until_ns) = self.last_throttle?;
+        (until_ns >= since_ns).then(|| {
+            format!(
+                "{} throttles this client, whose quota (producer_byte_rate, consumer_byte_rate or request_percentage) is \
+                 used up: raise the quota of its user or client ID, or ask for less",
+                self.name(broker)
+            )
+        })
     }
 
     /// Keeps a connection to a broker open, even if it leads no partition.

@@ -12,9 +12,13 @@ use super::{Cluster, Event};
 use crate::resolver::{self, Lookup};
 use tare_load::client::{Closed, ConnId, ErrorClass, Outlet};
 use tare_load::protocols::ConnectionSecurity;
+use tare_record::agent::ErrorSource;
 
 /// How often a running name lookup is polled.
 const NAME_EVERY_NS: u64 = 2_000_000;
+
+/// A broker advertises a name that has no address here.
+const UNKNOWN_HOST: ErrorClass = ErrorClass::of("unknown-host", ErrorSource::Configuration);
 
 /// Failed ApiVersions exchanges after which the failure is taken for permanent.
 const FAILED_HANDSHAKES_MAX: u32 = 3;
@@ -87,16 +91,17 @@ impl Cluster {
                 None
             }
             Lookup::NotFound(reason) => {
+                let was_found = connection.address.is_some();
                 let why = format!(
                     "{} advertises the name {:?}, which is not found here ({reason}): add it to the hosts file, or change the broker's advertised.listeners",
                     connection, connection.host
                 );
-                self.ended(
-                    at,
-                    ErrorClass::of("unknown-host", tare_record::agent::ErrorSource::Network),
-                    &why,
-                    out,
-                );
+                // The name of a broker that is started again may be missing for a while; one that was never found is a setting.
+                if !was_found {
+                    out.fault(UNKNOWN_HOST, &why);
+                    self.give_up(why.clone());
+                }
+                self.ended(at, UNKNOWN_HOST, &why, out);
                 None
             }
         }
@@ -212,18 +217,29 @@ impl Cluster {
         if is_known || self.connections[at as usize].state != State::Negotiating {
             return;
         }
-        self.failed_handshakes += 1;
-        // Another seed may respond.
-        if (self.failed_handshakes as usize) < self.plan.seeds.len() {
-            return;
-        }
         let hint = self.hint();
         let limit_ms = self.plan.request_timeout_ns / 1_000_000;
         let name = &self.connections[at as usize];
         let problem = format!(
             "{name} gave no answer within {limit_ms} ms when asked which versions of the Kafka protocol it has: {hint}"
         );
-        self.give_up(problem);
+        self.unusable(at, problem);
+    }
+
+    /// What was connected to is no broker that can be used. Of bootstrap addresses the next one is tried; when none is left, the
+    /// reasons of all are told.
+    pub(super) fn unusable(&mut self, at: u32, problem: String) {
+        self.failed_handshakes += 1;
+        let is_seed = at == SEED && !self.knows_brokers();
+        if !self.unusable_seeds.contains(&problem) {
+            self.unusable_seeds.push(problem.clone());
+        }
+        if !is_seed {
+            self.give_up(problem);
+        } else if self.failed_handshakes as usize >= self.plan.seeds.len() {
+            let all = std::mem::take(&mut self.unusable_seeds);
+            self.give_up(all.join("; "));
+        }
     }
 
     /// The server closed the connection before it answered ApiVersions.
@@ -233,7 +249,8 @@ impl Cluster {
             .iter()
             .any(|connection| connection.node != connection::NO_NODE || connection.answers > 0);
         self.failed_handshakes += 1;
-        if ever || self.failed_handshakes < FAILED_HANDSHAKES_MAX {
+        let tries = (self.plan.seeds.len() as u32).max(FAILED_HANDSHAKES_MAX);
+        if ever || self.failed_handshakes < tries {
             return;
         }
         let hint = self.hint();

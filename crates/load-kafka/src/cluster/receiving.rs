@@ -13,7 +13,7 @@ use super::Cluster;
 use super::connection::{self, BrokerConnection, ExpectsResponse, Purpose, State};
 use super::login;
 use crate::frame_reader::{Frame, FramePart};
-use crate::versions::{METADATA, Versions};
+use crate::versions::{self, METADATA, Versions};
 use tare_load::client::{ConnId, ErrorClass, Outlet, TimestampBound};
 
 /// A response to one of the owner's requests.
@@ -73,6 +73,8 @@ pub(super) enum ProtocolError {
     UnknownCorrelation(i32),
     #[error("a response without a correlation id")]
     NoCorrelation,
+    #[error("cannot be used: {0}")]
+    Unusable(String),
     #[error("more than {BUFFERED_MAX_BYTES} bytes of incomplete responses")]
     TooMuchBuffered,
 }
@@ -250,9 +252,15 @@ impl Cluster {
     ) {
         *input = &[];
         let connection = &self.connections[at as usize];
-        if connection.state == State::Negotiating && connection.answers == 0 {
-            let problem = format!("{connection}: {protocol_error}; {}", self.hint());
-            self.give_up(problem);
+        let problem = match protocol_error {
+            ProtocolError::Unusable(_) => Some(format!("{connection} {protocol_error}")),
+            _ if connection.state == State::Negotiating && connection.answers == 0 => {
+                Some(format!("{connection}: {protocol_error}; {}", self.hint()))
+            }
+            _ => None,
+        };
+        if let Some(problem) = problem {
+            self.unusable(at, problem);
         }
         self.reject(at, protocol_error, out);
     }
@@ -310,10 +318,12 @@ impl Cluster {
                 connection.versions = versions;
                 self.begin_auth(at, out);
             }
-            Err(unsupported) => {
-                let problem = format!("{connection} cannot be used: {unsupported}");
-                self.give_up(problem);
+            Err(_) if versions::is_controller(&response) => {
+                return Err(ProtocolError::Unusable(
+                    "it is the port of a controller: give that of a broker".to_owned(),
+                ));
             }
+            Err(unsupported) => return Err(ProtocolError::Unusable(unsupported.to_string())),
         }
         Ok(())
     }

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tare_kafka::kafka_protocol::messages::{ApiKey, InitProducerIdRequest};
+use tare_record::agent::ErrorSource;
 use tare_record::load::AddressOverride;
 
 use super::{Cluster, ClusterPlan, Event};
@@ -271,6 +272,97 @@ fn a_leader_out_of_reach_is_named_with_what_to_do_also_in_the_middle() {
     for step in ["--allow-public-target", "advertised.listeners"] {
         assert!(problem.contains(step), "{problem}");
     }
+}
+
+#[test]
+fn a_broker_whose_name_is_not_found_is_named_at_once_and_is_a_matter_of_settings() {
+    let mut brokers = Brokers::new(&[1, 2], 1);
+    brokers.host = "kafka-broker-1.compose.invalid";
+    let mut sim = sim(plan(&[9001]), brokers);
+    sim.run_until(S + 10 * MS);
+    let problem = sim.engine.client().cluster.problem().unwrap();
+    for part in [
+        "broker 1",
+        "kafka-broker-1.compose.invalid",
+        "no names here",
+        "advertised.listeners",
+    ] {
+        assert!(problem.contains(part), "{problem}");
+    }
+    let seen = sim.classes.seen();
+    let found = seen.iter().find(|one| one.class.name == "unknown-host");
+    let source = found.unwrap().class.error_source;
+    assert_eq!(source, ErrorSource::Configuration);
+}
+
+#[test]
+fn a_name_that_was_found_before_may_be_missing_for_a_while() {
+    let mut brokers = Brokers::new(&[1, 2], 1);
+    brokers.leaders = vec![2];
+    let mut sim = sim(plan(&[9001]), brokers);
+    sim.run_until(S + 500 * MS);
+    assert!(sim.engine.client().cluster.is_open());
+    sim.net.far.host = "kafka-broker-2.compose.invalid";
+    sim.net.far.down = vec![2];
+    sim.run_until(S + 1500 * MS);
+    sim.net.far.down.clear();
+    sim.run_until(3 * S);
+    assert!(!sim.engine.client().cluster.is_open());
+    let words = sim.engine.client().cluster.last_disconnect().unwrap().1;
+    assert!(words.contains("kafka-broker-2.compose.invalid"), "{words}");
+    assert_eq!(sim.engine.client().cluster.problem(), None);
+    // The broker is back, and so is its name.
+    sim.net.far.host = "127.0.0.1";
+    sim.net.far.move_leader(0, 1);
+    sim.run_until(8 * S);
+    assert!(sim.engine.client().cluster.is_open());
+}
+
+#[test]
+fn a_seed_that_is_no_broker_is_passed_over_and_named() {
+    let mut brokers = Brokers::new(&[1, 2, 3], 1);
+    (brokers.web, brokers.controllers) = (vec![2], vec![3]);
+    let mut sim = sim(plan(&[9002, 9003, 9001]), brokers);
+    sim.run_until(S + 200 * MS);
+    assert_eq!(sim.engine.client().cluster.problem(), None);
+    assert!(sim.engine.client().cluster.is_open());
+    let seen = sim.classes.seen();
+    let found = seen.iter().find(|one| one.class == ErrorClass::MALFORMED);
+    let example = found.unwrap().example.clone().unwrap();
+    assert!(example.contains("127.0.0.1:9002"), "{example}");
+}
+
+#[test]
+fn when_no_seed_is_a_broker_each_is_told_with_its_reason() {
+    let mut brokers = Brokers::new(&[2, 3], 1);
+    (brokers.web, brokers.controllers) = (vec![2], vec![3]);
+    let mut sim = sim(plan(&[9002, 9003]), brokers);
+    sim.run_until(2 * S);
+    let problem = sim.engine.client().cluster.problem().unwrap();
+    for part in [
+        "127.0.0.1:9002",
+        "kafka+tls://",
+        "127.0.0.1:9003",
+        "port of a controller",
+    ] {
+        assert!(problem.contains(part), "{problem}");
+    }
+}
+
+#[test]
+fn a_topic_without_any_leader_is_told_and_not_waited_for() {
+    let mut brokers = Brokers::new(&[1, 2], 1);
+    brokers.leaders = vec![2];
+    brokers.down = vec![2];
+    let mut sim = sim(plan(&[9001]), brokers);
+    sim.run_until(S + 1900 * MS);
+    assert_eq!(sim.engine.client().cluster.problem(), None);
+    sim.run_until(4 * S);
+    let problem = sim.engine.client().cluster.problem().unwrap();
+    assert!(
+        problem.contains("t-0 has no leader: start broker 2"),
+        "{problem}"
+    );
 }
 
 #[test]

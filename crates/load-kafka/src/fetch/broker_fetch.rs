@@ -49,6 +49,8 @@ pub struct ResponseState {
     /// Records so far.
     pub records: u64,
     pub failure: Option<FetchFailure>,
+    /// Time for which the broker reads nothing from this client, because of a quota.
+    pub throttle_ms: i32,
 }
 
 impl BrokerFetch {

@@ -23,10 +23,16 @@ impl Client for Fetch {
             .as_ref()
             .is_none_or(|group| group.member.is_stable());
         let mut cursors = self.reader.cursors.iter();
-        self.cluster.is_open() && joined && cursors.all(|cursor| cursor.position.is_some())
+        let is_known =
+            |cursor: &PartitionCursor| cursor.position.is_some() || !self.is_readable(cursor);
+        self.cluster.is_open() && joined && cursors.all(is_known)
     }
 
-    fn on_due(&mut self, due: DueExchange, _out: &mut impl Outlet) {
+    fn on_due(&mut self, due: DueExchange, out: &mut impl Outlet) {
+        self.idle.begin(out.now_ns());
+        if let Some(group) = &mut self.group {
+            group.begin();
+        }
         self.waiting.push_back((due, None));
     }
 
@@ -97,6 +103,10 @@ impl Client for Fetch {
 
     fn counts(&self, report: &mut dyn FnMut(&'static str, u64)) {
         self.report_counts(report);
+    }
+
+    fn settle(&mut self, out: &mut impl Outlet) -> bool {
+        self.commit_rest(out)
     }
 
     fn abandon(&mut self, out: &mut impl Outlet) {

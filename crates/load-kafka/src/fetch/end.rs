@@ -61,14 +61,26 @@ impl Fetch {
             .as_ref()
             .is_none_or(|group| group.member.is_stable());
         let cursors = &self.reader.cursors;
-        let all_read = || cursors.iter().all(PartitionCursor::is_read);
+        let readable = || cursors.iter().filter(|cursor| self.is_readable(cursor));
+        // Partitions without a leader are not waited for.
+        let all_read = until.backlog && has_assignment && readable().all(PartitionCursor::is_read);
         // No partition can be read any more.
         let all_broken = !cursors.is_empty() && cursors.iter().all(|cursor| cursor.broken);
         if let (true, false, Some(words)) = (all_broken, self.finished, &self.reader.broken_by) {
             self.problem
                 .get_or_insert_with(|| format!("nothing more can be read: {words}"));
         }
-        self.finished |= enough || all_broken || (until.backlog && has_assignment && all_read());
+        let unread = cursors.iter().filter(|cursor| !cursor.is_read());
+        if all_read && !enough && !self.finished && unread.count() > 0 {
+            let unread: Vec<String> = self.without_leader().collect();
+            self.problem.get_or_insert_with(|| {
+                format!(
+                    "what is stored was not read to its end: {}",
+                    unread.join("; ")
+                )
+            });
+        }
+        self.finished |= enough || all_broken || all_read;
     }
 
     /// Ends the load on a permanent failure, such as a group that rejects the member.
@@ -111,6 +123,20 @@ impl Fetch {
         self.cluster.flush(&NoSegments, out);
     }
 
+    /// Every exchange has ended: commits what was read since the last commit. Whether nothing is left to wait for.
+    pub(super) fn commit_rest(&mut self, out: &mut impl Outlet) -> bool {
+        let Some(group) = &mut self.group else {
+            return true;
+        };
+        let cursors = &self.reader.cursors;
+        let is_over = group.commit_rest(cursors, &self.plan.spec.topics);
+        if !is_over {
+            self.poll_group(out);
+            self.cluster.flush(&NoSegments, out);
+        }
+        is_over
+    }
+
     pub(super) fn report_counts(&self, report: &mut dyn FnMut(&'static str, u64)) {
         self.reader.counts.report(report);
         if let Some(group) = &self.group {
@@ -118,6 +144,7 @@ impl Fetch {
             report("group-rebalances", counts.rebalances);
             report("group-assignments", counts.assignments);
             report("group-rebalance-time-us", counts.rebalancing_ns / 1000);
+            report("group-join-time-us", group.join_ns / 1000);
             report("group-heartbeats", counts.heartbeats);
             report("group-commits", counts.commits);
             report("group-commits-failed", counts.commits_failed);

@@ -25,6 +25,12 @@ pub struct Membership {
     commit_every_ns: Option<u64>,
     next_commit_ns: u64,
     rebalance_ns: u64,
+    /// Whether the load has begun.
+    begun: bool,
+    /// Time that the first assignment took, before the load began.
+    pub join_ns: u64,
+    /// The failed commits when what was left was committed at the end; `None` before.
+    failed_before_rest: Option<u64>,
 }
 
 impl Membership {
@@ -53,7 +59,40 @@ impl Membership {
             member: Member::new(plan),
             commit_every_ns: commit_every_ms.map(|every| every * MS),
             next_commit_ns: 0,
+            begun: false,
+            join_ns: 0,
+            failed_before_rest: None,
         })
+    }
+
+    /// The load has begun: later rebalances are part of it.
+    pub fn begin(&mut self) {
+        if !self.begun {
+            self.begun = true;
+            self.join_ns = self.member.counts().rebalancing_ns;
+        }
+    }
+
+    /// Commits the last positions once, after a commit that is in flight. Whether it is done, or cannot be.
+    pub fn commit_rest(&mut self, cursors: &[PartitionCursor], topics: &[String]) -> bool {
+        if self.commit_every_ns.is_none() || !self.member.is_stable() {
+            return true;
+        }
+        if self.member.is_committing() {
+            return false;
+        }
+        if self.failed_before_rest.is_some() {
+            return true;
+        }
+        self.failed_before_rest = Some(self.member.counts().commits_failed);
+        self.member.commit(offsets(cursors, topics));
+        !self.member.is_committing()
+    }
+
+    /// Whether the last positions are committed.
+    fn is_rest_committed(&self) -> bool {
+        self.failed_before_rest == Some(self.member.counts().commits_failed)
+            && !self.member.is_committing()
     }
 }
 
@@ -63,15 +102,14 @@ impl Fetch {
         let now_ns = out.now_ns();
         let Some(group) = &mut self.group else { return };
         for topic in self.cluster.topics() {
-            if topic.is_led() {
+            if topic.is_settled() {
                 group
                     .member
                     .set_partition_count(&topic.name, topic.partitions.len() as u32);
             }
         }
         // A group leader cannot assign partitions without metadata; a stable member still sends heartbeats.
-        let are_led = self.cluster.topics().iter().all(|topic| topic.is_led());
-        if !are_led && !group.member.is_stable() {
+        if !self.cluster.is_settled() && !group.member.is_stable() {
             return;
         }
         if let Some(every_ns) = group.commit_every_ns
@@ -176,7 +214,7 @@ impl Fetch {
     /// At the end: commits and leaves the group without waiting for a response.
     pub(super) fn leave_group(&mut self, out: &mut impl Outlet) {
         let Some(group) = &mut self.group else { return };
-        let commits = group.commit_every_ns.is_some();
+        let commits = group.commit_every_ns.is_some() && !group.is_rest_committed();
         let offsets = match commits {
             true => offsets(&self.reader.cursors, &self.plan.spec.topics),
             false => Vec::new(),

@@ -4,6 +4,7 @@ mod broker_fetch;
 mod client;
 mod cursor;
 mod end;
+mod idle;
 mod membership;
 mod offset_lookup;
 mod reader;
@@ -21,6 +22,7 @@ use tare_record::load::{FetchDecode, FetchEnd, FetchFrom, FetchSpec};
 
 use self::broker_fetch::{BrokerFetch, InFlightFetch};
 use self::cursor::{EARLIEST, LATEST, PartitionCursor};
+use self::idle::IdleTimer;
 use self::membership::Membership;
 use self::reader::FetchReader;
 use super::cluster::{Cluster, ClusterPlan, Event, ResponsePiece, TIMER_OWNER};
@@ -105,6 +107,8 @@ pub struct Fetch {
     wake_ns: u64,
     problem: Option<String>,
     finished: bool,
+    /// Ends a load that waits for records which do not come.
+    idle: IdleTimer,
     /// Where the last round over the brokers began.
     first: u32,
 }
@@ -133,6 +137,7 @@ impl Fetch {
             wake_ns: NEVER,
             problem: None,
             finished: false,
+            idle: IdleTimer::new(spec.until.idle_ns),
             first: 0,
             plan,
         }
@@ -176,6 +181,9 @@ impl Fetch {
             self.broker_fetch(last);
         }
         if self.group.is_some() {
+            if self.cluster.is_settled() {
+                self.check_finished();
+            }
             return;
         }
         // Partitions are assigned to the workers round-robin over all known topics; added partitions come last.
@@ -191,13 +199,12 @@ impl Fetch {
                 number += 1;
             }
         }
-        let are_known = self.cluster.topics().iter().all(|topic| topic.is_led());
-        let has_none = are_known && cursors.is_empty();
+        let is_settled = self.cluster.is_settled();
         if cursors.len() != self.reader.cursors.len() {
             self.assign(cursors, out);
         }
-        if has_none {
-            // No partition for this worker: there is nothing to wait for.
+        if is_settled {
+            // No partition of this worker may be left to be read.
             self.check_finished();
         }
     }
@@ -259,11 +266,18 @@ impl Fetch {
         let brokers = (self.broker_fetches.len() as u32).saturating_sub(1);
         // Round-robin: with fewer exchanges than brokers, each gets its share of them.
         self.first = self.first.wrapping_add(1);
+        let mut cause = WaitCause::Connection;
         for step in 0..brokers {
             let broker = 1 + (self.first.wrapping_add(step)) % brokers;
             let broker_fetch = &mut self.broker_fetches[broker as usize];
             let is_free = broker_fetch.in_flight.is_none() && !broker_fetch.wanted.is_empty();
             if !is_free || self.finished || !self.cluster.is_usable(broker) {
+                continue;
+            }
+            let muted_until_ns = self.cluster.muted_until_ns(broker);
+            if muted_until_ns > now_ns {
+                self.wake_ns = self.wake_ns.min(muted_until_ns);
+                cause = WaitCause::Quota;
                 continue;
             }
             let Some((due, waited)) = self.waiting.pop_front() else {
@@ -308,7 +322,7 @@ impl Fetch {
             out.withdraw(due.ticket);
         }
         for (_, waited) in &mut self.waiting {
-            waited.get_or_insert(WaitCause::Connection);
+            waited.get_or_insert(cause);
         }
     }
 
@@ -364,6 +378,8 @@ impl Fetch {
     /// A fetch response is complete.
     fn on_response(&mut self, piece: &ResponsePiece<'_>, stamp: Stamp, out: &mut impl Outlet) {
         let broker_fetch = &mut self.broker_fetches[piece.broker as usize];
+        let throttle_ms = broker_fetch.response.throttle_ms;
+        self.cluster.throttled(piece.broker, throttle_ms, out);
         let failure = broker_fetch.response.failure.take();
         let Some(in_flight) = broker_fetch.in_flight.take() else {
             return;
@@ -422,10 +438,17 @@ impl Fetch {
             self.request_offsets(out);
         }
         self.abort_on_problem(out);
+        self.end_if_idle(out.now_ns());
     }
 
     fn has_unknown_position(&self) -> bool {
         let mut cursors = self.reader.cursors.iter();
         cursors.any(|cursor| cursor.position.is_none() && !cursor.broken)
+    }
+
+    /// Whether a partition can be read: it has a leader, or will get one.
+    fn is_readable(&self, cursor: &PartitionCursor) -> bool {
+        let topic = &self.cluster.topics()[usize::from(cursor.topic)];
+        !cursor.broken && !topic.lacks_leader(cursor.partition)
     }
 }

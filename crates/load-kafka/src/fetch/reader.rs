@@ -45,7 +45,9 @@ protocol_counters! {
         resets = "offset-resets",
         /// Records of another run.
         of_other_runs = "records-of-other-runs",
-        /// Throttle time that brokers reported, in ms.
+        /// Responses with a throttle time.
+        throttled = "throttled-responses",
+        /// The time that they said, in ms.
         throttled_ms = "throttle-time-ms",
         /// Error codes of partitions.
         partition_errors = "partition-errors",
@@ -106,6 +108,8 @@ impl FetchReader {
         match event {
             Event::Answer(head) => {
                 response.records = 0;
+                response.throttle_ms = head.throttle_ms;
+                self.counts.throttled += u64::from(head.throttle_ms > 0);
                 self.counts.throttled_ms += u64::from(head.throttle_ms.max(0).unsigned_abs());
                 let code = ErrorCode(head.error);
                 if code.is_error() {

@@ -34,6 +34,7 @@ pub fn spec() -> FetchSpec {
         until: FetchUntil {
             records: None,
             backlog: true,
+            idle_ns: None,
         },
         at_end: FetchEnd::Wait,
         sasl: None,
@@ -333,6 +334,7 @@ fn from_the_end_only_what_comes_is_read() {
             until: FetchUntil {
                 records: Some(4),
                 backlog: false,
+                idle_ns: None,
             },
             ..spec()
         },
@@ -404,6 +406,7 @@ fn the_time_in_a_record_gives_its_age_to_the_nanosecond_and_others_do_not_count(
             until: FetchUntil {
                 records: Some(2),
                 backlog: false,
+                idle_ns: None,
             },
             ..spec()
         },
@@ -462,6 +465,7 @@ fn an_age_below_zero_is_counted_and_neither_dropped_nor_made_zero() {
         until: FetchUntil {
             records: Some(2),
             backlog: false,
+            idle_ns: None,
         },
         ..spec()
     };
@@ -500,6 +504,147 @@ fn a_right_that_is_lost_in_the_middle_ends_the_load_with_its_name() {
     );
     assert!(world.engine.client().is_finished());
     assert_eq!(records(&world), 6, "what was read stays");
+}
+
+fn problem(world: &World) -> String {
+    world.engine.client().problem().unwrap_or_default()
+}
+
+#[test]
+fn what_can_be_read_is_read_and_a_partition_without_a_leader_is_named() {
+    for spec in [spec(), group_spec()] {
+        let mut brokers = filled(3, 9);
+        brokers.down = vec![2];
+        let led = 2 * brokers.records() as u64 / 3;
+        let mut world = sim(spec, brokers);
+        run(&mut world, 10 * S);
+        assert!(world.engine.client().is_finished());
+        assert_eq!(records(&world), led);
+        let problem = problem(&world);
+        assert!(
+            problem.contains("t-1 has no leader: start broker 2"),
+            "{problem}"
+        );
+        let seen = world.classes.seen();
+        let mut classes = seen.iter().map(|one| one.class.to_string());
+        assert!(classes.any(|class| class == "leader-not-available"));
+        assert!(
+            !seen.iter().any(|one| one.class.name == "kafka-fatal"),
+            "{seen:?}"
+        );
+    }
+}
+
+/// All records of one batch more than there are, or of the backlog.
+fn patient(until: FetchUntil) -> FetchSpec {
+    let until = FetchUntil {
+        idle_ns: Some(2 * S),
+        ..until
+    };
+    FetchSpec { until, ..spec() }
+}
+
+#[test]
+fn a_load_that_waits_for_more_records_than_there_are_ends_and_says_how_many_came() {
+    let asked = FetchUntil {
+        records: Some(1000),
+        ..FetchUntil::default()
+    };
+    for (batches, came) in [(3, 12), (0, 0)] {
+        let mut world = sim(patient(asked), filled(2, batches));
+        world.run_until(S + 1900 * MS);
+        assert!(!world.engine.client().is_finished());
+        run(&mut world, 10 * S);
+        assert!(world.engine.client().is_finished());
+        assert!(world.net.now_ns < 9 * S);
+        assert_eq!(records(&world), came);
+        let problem = problem(&world);
+        assert!(
+            problem.starts_with(&format!("{came} of 1000 records came, then none for 2s"))
+                && problem.contains("--idle-timeout"),
+            "{problem}"
+        );
+        assert_eq!(world.engine.recorder().counts().all.errors, 0);
+    }
+}
+
+#[test]
+fn a_record_now_and_then_keeps_a_load_going_and_so_does_a_rebalance() {
+    let asked = FetchUntil {
+        records: Some(5),
+        ..FetchUntil::default()
+    };
+    let mut world = sim(patient(asked), filled(1, 0));
+    for _ in 0..4 {
+        world.run_until(world.net.now_ns + 1500 * MS);
+        world.net.far.store(0, &[vec![b'v'; 10]]);
+    }
+    world.run_until(world.net.now_ns + 100 * MS);
+    assert!(!world.engine.client().is_finished());
+    assert_eq!(records(&world), 4);
+    world.net.far.store(0, &[vec![b'v'; 10]]);
+    run(&mut world, 20 * S);
+    assert_eq!(problem(&world), "");
+    assert_eq!(records(&world), 5);
+}
+
+#[test]
+fn a_broker_that_throttles_is_waited_for_and_its_time_is_not_that_of_the_idle_timeout() {
+    let asked = FetchUntil {
+        backlog: true,
+        ..FetchUntil::default()
+    };
+    let mut brokers = filled(1, 3);
+    // Longer than a fetch may take, and than the load waits for records.
+    brokers.throttle_ms = 3000;
+    let slow = FetchSpec {
+        partition_max_bytes: 100,
+        ..patient(asked)
+    };
+    let mut world = sim(slow, brokers);
+    run(&mut world, 15 * S);
+    assert_eq!(problem(&world), "");
+    assert_eq!(records(&world), 6);
+    let counts = world.engine.recorder().counts();
+    assert_eq!(counts.all.errors, 0, "{:?}", world.classes.seen());
+    assert!(count(&world, "throttled-responses") >= 3);
+    assert_eq!(
+        count(&world, "throttle-time-ms"),
+        count(&world, "throttled-responses") * 3000
+    );
+}
+
+#[test]
+fn the_commit_at_the_end_is_waited_for_and_counted() {
+    let never_due = FetchSpec {
+        assignment: FetchAssignment::Group {
+            group: "g".into(),
+            assignors: vec!["range".into()],
+            commit_every_ms: Some(1_000_000),
+            session_timeout_ms: 9000,
+        },
+        ..spec()
+    };
+    let brokers = filled(3, 9);
+    let all = brokers.records();
+    let mut world = sim(never_due, brokers);
+    run(&mut world, 10 * S);
+    assert_eq!(count(&world, "group-commits"), 0);
+    let World { engine, net, .. } = &mut world;
+    assert!(
+        !engine.is_settled(net.now_ns, net),
+        "it waits for the answer"
+    );
+    world.run_until(world.net.now_ns + 50 * MS);
+    let World { engine, net, .. } = &mut world;
+    assert!(engine.is_settled(net.now_ns, net));
+    assert_eq!(count(&world, "group-commits"), 1);
+    assert_eq!(world.net.far.consuming.committed.values().sum::<i64>(), all);
+    let asked = world.net.far.requests;
+    let World { engine, net, .. } = &mut world;
+    engine.abandon(net);
+    assert!(net.far.consuming.left);
+    assert_eq!(net.far.requests, asked + 1, "the commit is not repeated");
 }
 
 fn group_spec() -> FetchSpec {
@@ -544,6 +689,7 @@ fn after_a_rebalance_the_member_goes_on() {
             until: FetchUntil {
                 records: Some(1000),
                 backlog: false,
+                idle_ns: None,
             },
             ..group_spec()
         },
@@ -581,6 +727,7 @@ fn what_was_read_is_committed_before_a_rebalance_and_read_by_nobody_again() {
             until: FetchUntil {
                 records: Some(10_000),
                 backlog: false,
+                idle_ns: None,
             },
             ..hasty_spec()
         },

@@ -26,13 +26,13 @@ impl Produce {
         while exchanges.count > 0 {
             let taken = match (self.plan.spec.partitioner, uniform) {
                 (Partitioner::Sticky, true) => {
-                    let at = self.topics[topic][self.turns[topic].next % partitions];
+                    let at = self.turn(topic);
                     self.repeat(at as usize, &exchanges, exchanges.count, out)
                 }
                 (Partitioner::RoundRobin, true) => {
                     // Each partition gets its share in one go; the remainder goes one by one.
                     let share = (exchanges.count / partitions as u32).max(1);
-                    let at = self.topics[topic][self.turns[topic].next % partitions];
+                    let at = self.turn(topic);
                     self.turns[topic].next += 1;
                     self.repeat(at as usize, &exchanges, share, out)
                 }
@@ -43,6 +43,20 @@ impl Produce {
                 taken => exchanges.count -= taken,
             }
         }
+    }
+
+    /// The partition of the next record without a key: as Java's producer, one that has a leader, if any has.
+    #[inline]
+    fn turn(&mut self, topic: usize) -> u32 {
+        let partitions = &self.topics[topic];
+        let next = self.turns[topic].next;
+        let led = (next..next + partitions.len()).find(|turn| {
+            let at = partitions[turn % partitions.len()];
+            self.partitions[at as usize].leader.is_some()
+        });
+        let turn = led.unwrap_or(next);
+        self.turns[topic].next = turn;
+        partitions[turn % partitions.len()]
     }
 
     /// Adds up to `most` equal records to the open batches of a partition; returns how many were added.
@@ -81,18 +95,18 @@ impl Produce {
         let partitions = self.topics[topic].len();
         let value = self.selector.value(&self.plan.contents[topic]);
         let key = self.selector.key().map(<[u8]>::to_vec);
-        let turn = match &key {
+        let at = match &key {
             // After its length.
-            Some(key) => partition_of(&key[1..], partitions),
+            Some(key) => self.topics[topic][partition_of(&key[1..], partitions)],
             None => {
-                let turn = self.turns[topic].next % partitions;
+                let at = self.turn(topic);
                 if self.plan.spec.partitioner == Partitioner::RoundRobin {
                     self.turns[topic].next += 1;
                 }
-                turn
+                at
             }
         };
-        let at = self.topics[topic][turn] as usize;
+        let at = at as usize;
         let timestamp_ms = self.timestamp_ms(exchanges.released_ns);
         for _ in 0..2 {
             let Some(batch) = self.open_batch(at, exchanges.released_ns, out) else {

@@ -138,7 +138,8 @@ pub(super) fn read<'a>(
                         let _record = number(&mut rest)?;
                         message = message.or(words(&mut rest)?);
                     }
-                    message = words(&mut rest)?.or(message);
+                    // What is said of the whole names no reason where a record has one.
+                    message = message.or(words(&mut rest)?);
                 }
                 report(PartitionResponse {
                     topic,
@@ -265,7 +266,12 @@ mod tests {
                 let record = BatchIndexAndErrorMessage::default()
                     .with_batch_index(3)
                     .with_batch_index_error_message(Some(word));
-                bad = bad.with_record_errors(vec![record]);
+                let whole =
+                    "One or more records have been rejected due to 1 record errors in total";
+                let whole = StrBytes::from_static_str(whole);
+                bad = bad
+                    .with_record_errors(vec![record])
+                    .with_error_message(Some(whole));
             }
             let body = ProduceResponse::default()
                 .with_responses(vec![

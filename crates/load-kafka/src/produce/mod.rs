@@ -6,6 +6,7 @@
 
 mod batch_pool;
 pub mod contents;
+mod expiry;
 mod filling;
 mod framing;
 mod partitions;
@@ -92,6 +93,8 @@ protocol_counters! {
         renewals = "producer-id-renewals",
         /// Responses with a throttle time.
         throttled = "throttled-responses",
+        /// The time that they said, in ms.
+        throttled_ms = "throttle-time-ms",
     }
 }
 
@@ -342,11 +345,15 @@ impl Client for Produce {
     }
 
     fn abandon(&mut self, out: &mut impl Outlet) {
-        let ended = Stamp::event(out.now_ns());
+        let now_ns = out.now_ns();
+        let ended = Stamp::event(now_ns);
+        let quota = self.quota_words(now_ns, "not acknowledged when the drain ended");
         for at in 0..self.batch_pool.all().count() as u32 {
             let slot = self.batch_pool.slot_mut(at);
             let pieces = std::mem::take(&mut slot.pieces);
-            let example = "not acknowledged when the drain ended";
+            let example = quota
+                .as_deref()
+                .unwrap_or("not acknowledged when the drain ended");
             let done = Completion {
                 sent_ns: slot.sent_ns,
                 waited: slot.blocked,

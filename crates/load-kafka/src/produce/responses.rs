@@ -11,7 +11,6 @@ use super::{EXPIRE, Produce};
 use crate::RETRY_BACKOFF_NS;
 use crate::cluster::BrokerResponse;
 use crate::errors::{ErrorCode, RetryAction};
-use tare_load::arrivals::NEVER;
 use tare_load::client::{
     Completion, ErrorClass, ExchangeOutcome, Outlet, Stamp, Status, TimestampBound,
 };
@@ -80,6 +79,8 @@ impl Produce {
         let problem = match read {
             Ok(throttle_ms) => {
                 self.counts.throttled += u64::from(throttle_ms > 0);
+                self.counts.throttled_ms += u64::from(throttle_ms.max(0).unsigned_abs());
+                self.cluster.throttled(broker, throttle_ms, out);
                 (matched != batches.len()).then(|| "a response without all batches".to_owned())
             }
             Err(error) => Some(error.to_string()),
@@ -216,13 +217,11 @@ impl Produce {
         let partition = &self.partitions[slot.partition as usize];
         let topic = &self.plan.cluster.topics[partition.topic];
         let name = self.cluster.name(broker);
-        let words = failure.words.as_deref();
-        let words = words.map_or_else(String::new, |words| format!(" ({words})"));
         format!(
-            "{name} refuses {} records for partition {} of {topic:?}: {}{words}",
+            "{name} refuses {} records for partition {} of {topic:?}: {}",
             slot.batch.count(),
             partition.index,
-            failure.code
+            failure.code.explained(failure.words.as_deref())
         )
     }
 
@@ -318,7 +317,7 @@ impl Produce {
     }
 
     /// Ends the records of a batch.
-    fn end_batch(&mut self, batch: u32, end: Completion<'_>, out: &mut impl Outlet) {
+    pub(super) fn end_batch(&mut self, batch: u32, end: Completion<'_>, out: &mut impl Outlet) {
         let slot = self.batch_pool.slot_mut(batch);
         let done = Completion {
             sent_ns: slot.sent_ns,
@@ -333,56 +332,5 @@ impl Produce {
         }
         self.batch_pool.close(batch);
         self.send_due = true;
-    }
-
-    /// Ends what has timed out: queued batches, and records that wait for a batch.
-    pub(super) fn expire(&mut self, out: &mut impl Outlet) {
-        self.expire_at_ns = NEVER;
-        let now_ns = out.now_ns();
-        let (class, why) = match (&self.last_refusal, self.cluster.last_disconnect()) {
-            (Some((class, why)), _) => (
-                *class,
-                format!("not acknowledged in time; last error: {why}"),
-            ),
-            (None, Some((class, why))) => (
-                if class == ErrorClass::MALFORMED {
-                    class
-                } else {
-                    ErrorClass::TIMEOUT
-                },
-                format!("not sent in time; last error: {why}"),
-            ),
-            (None, None) => (ErrorClass::TIMEOUT, "not sent in time".to_owned()),
-        };
-        let end = Completion::unsent(ExchangeOutcome::Failed(class), Stamp::event(now_ns), &why);
-        for at in 0..self.partitions.len() {
-            while let Some(&batch) = self.partitions[at].queue.front() {
-                let slot = self.batch_pool.slot(batch);
-                let until_ns = slot.opened_ns.saturating_add(self.plan.timeout_ns);
-                if until_ns > now_ns {
-                    Self::timer_by(&mut self.expire_at_ns, EXPIRE, until_ns, out);
-                    break;
-                }
-                if slot.sequence.is_some() {
-                    self.producer_id.invalidate();
-                }
-                self.partitions[at].queue.pop_front();
-                self.end_batch(batch, end, out);
-            }
-        }
-        while let Some(&(exchanges, cause)) = self.waiting.front() {
-            let until_ns = exchanges.released_ns.saturating_add(self.plan.timeout_ns);
-            if until_ns > now_ns {
-                Self::timer_by(&mut self.expire_at_ns, EXPIRE, until_ns, out);
-                break;
-            }
-            self.waiting.pop_front();
-            let done = Completion {
-                waited: Some(cause),
-                ..end
-            };
-            out.complete_some(exchanges.due.ticket, exchanges.count, &done);
-        }
-        self.fill_waiting(out);
     }
 }

@@ -46,6 +46,14 @@ impl Produce {
                 }
                 continue;
             };
+            let muted_until_ns = self.cluster.muted_until_ns(broker);
+            if muted_until_ns > now_ns {
+                Self::timer_by(&mut self.backoff_at_ns, BACKOFF, muted_until_ns, out);
+                if after.is_none() {
+                    self.block(at, WaitCause::Quota, out);
+                }
+                continue;
+            }
             if self.cluster.in_flight(broker) >= usize::from(self.plan.spec.in_flight_max) {
                 if after.is_none_or(|after| broker > after) {
                     self.block(at, WaitCause::Window, out);

@@ -6,12 +6,14 @@ use proptest::prelude::*;
 use tare_kafka::audit::{DeliveryAudit, DeliveryReport};
 use tare_kafka::kafka_protocol::messages::ApiKey;
 use tare_kafka::records::Batches;
+use tare_record::agent::ErrorSource;
 use tare_record::load::{Acks, Codec, Keys, ProduceSpec, SerialSpec, Stop};
 use tare_stats::random::Random;
 
 use super::{APIS, Contents, Produce, ProducePlan};
 use crate::ClusterPlan;
 use crate::cluster::tests::plan as cluster_plan;
+use crate::errors::no_leader;
 use crate::sim::{Asked, Brokers, Fate};
 use tare_load::Quantity;
 use tare_load::arrivals::{Arrivals, ClosedLoop, SharedCount};
@@ -455,4 +457,91 @@ fn a_batch_in_doubt_is_settled_before_anything_behind_it_is_sent() {
     );
     assert!(sim.net.far.records() <= 700);
     assert!(sim.net.far.records() as u64 >= all.ok);
+}
+
+#[test]
+fn a_partition_without_a_leader_gets_no_record_without_a_key_and_is_named() {
+    let mut brokers = Brokers::new(&[1, 2], 4);
+    brokers.down = vec![2];
+    let mut sim = sim(plan(true), brokers, rate(1000.0, 4));
+    // A worker waits for what is known of each partition.
+    sim.run_until(20 * S);
+    all_were_taken(&sim, 4000);
+    let partitions: Vec<i32> = sim.net.far.logs.keys().copied().collect();
+    assert_eq!(partitions, [0, 2], "broker 1 leads them");
+    let seen = sim.classes.seen();
+    let found = seen.iter().find(|one| one.class == no_leader()).unwrap();
+    let example = found.example.clone().unwrap();
+    assert!(
+        example.contains("t-1 has no leader: start broker 2"),
+        "{example}"
+    );
+    assert!(sim.engine.is_open(), "it is not waited for");
+}
+
+#[test]
+fn records_whose_key_is_of_a_partition_without_a_leader_fail_with_that_reason() {
+    let keys = Keys::RoundRobin { count: 100 };
+    let mut plan = plan(true);
+    plan.contents = vec![Contents::new(&[vec![b'x'; 50]], &[], keys, None)];
+    plan.spec.keys = keys;
+    let mut brokers = Brokers::new(&[1, 2], 2);
+    brokers.down = vec![2];
+    let mut sim = sim(plan, brokers, rate(100.0, 1));
+    sim.run_until(20 * S);
+    let counts = sim.engine.recorder().counts().all;
+    assert_eq!(counts.ok + counts.errors, 100);
+    assert!((20..=80).contains(&counts.ok), "{counts:?}");
+    let seen = sim.classes.seen();
+    let classes: Vec<String> = seen.iter().map(|one| one.class.to_string()).collect();
+    // The other one is that of the seed's connection to the broker that is down.
+    assert!(
+        classes.contains(&"leader-not-available".to_owned())
+            && !classes.contains(&"timeout".to_owned()),
+        "{classes:?}"
+    );
+}
+
+/// A producer beyond its quota: with each answer the broker says that it reads nothing for so long.
+fn throttled(throttle_ms: i32, seconds: u64) -> Sim<Produce, Brokers> {
+    let mut brokers = Brokers::new(&[1], 1);
+    brokers.throttle_ms = throttle_ms;
+    let mut plan = plan(true);
+    plan.spec.linger_ns = 250 * MS;
+    let mut sim = sim(plan, brokers, rate(100.0, seconds));
+    sim.run_until(60 * S);
+    sim
+}
+
+#[test]
+fn a_broker_that_throttles_is_waited_for_and_nothing_times_out() {
+    // Longer than a request may take.
+    let sim = throttled(600, 1);
+    all_were_taken(&sim, 100);
+    let counts = sim.engine.recorder().counts();
+    let waits = counts.queue_waits[WaitCause::Quota as usize];
+    assert!(waits.count >= 40, "{waits:?}");
+    let mut found = std::collections::BTreeMap::new();
+    tare_load::client::Client::counts(sim.engine.client(), &mut |name, count| {
+        found.insert(name, count);
+    });
+    assert!(found["throttled-responses"] >= 2, "{found:?}");
+    assert_eq!(
+        found["throttle-time-ms"],
+        found["throttled-responses"] * 600
+    );
+    assert_eq!(found["retries"], 0);
+}
+
+#[test]
+fn what_a_quota_lets_not_through_in_time_is_no_fault_of_the_broker() {
+    // Longer than a record may take.
+    let sim = throttled(9000, 2);
+    let counts = sim.engine.recorder().counts().all;
+    assert!(counts.errors > 100, "{counts:?}");
+    for seen in sim.classes.seen() {
+        assert_eq!(seen.class.error_source, ErrorSource::Quota, "{seen:?}");
+        let example = seen.example.unwrap();
+        assert!(example.contains("producer_byte_rate"), "{example}");
+    }
 }

@@ -150,7 +150,9 @@ impl Brokers {
                     .with_partitions(partitions),
             );
         }
-        FetchResponse::default().with_responses(topics)
+        FetchResponse::default()
+            .with_responses(topics)
+            .with_throttle_time_ms(self.throttle_ms)
     }
 
     fn offsets(&self, asked: &ListOffsetsRequest) -> ListOffsetsResponse {

@@ -291,7 +291,13 @@ impl<C: Client> Engine<C> {
     /// Whether every exchange has ended and no more can start.
     #[must_use]
     pub fn is_drained(&self, now_ns: u64) -> bool {
-        self.state.recorder.under_way() == 0 && self.state.recorder.arrivals().is_over(now_ns)
+        self.state.is_drained(now_ns)
+    }
+
+    /// Whether every exchange has ended, and with them what the protocol keeps beside them.
+    pub fn is_settled(&mut self, now_ns: u64, io: &mut impl ConnectionIo) -> bool {
+        let Self { client, state } = self;
+        state.is_drained(now_ns) && client.settle(&mut EngineOutlet { io, state })
     }
 
     /// The drain is over: the remaining exchanges are unfinished.
@@ -308,6 +314,10 @@ impl<C: Client> Engine<C> {
 }
 
 impl EngineState {
+    fn is_drained(&self, now_ns: u64) -> bool {
+        self.recorder.under_way() == 0 && self.recorder.arrivals().is_over(now_ns)
+    }
+
     fn due_timer(&mut self, now_ns: u64) -> Option<TimerId> {
         if self.next_timer_ns > now_ns {
             return None;

@@ -84,7 +84,9 @@ impl<C: Client> Worker<C> {
                     .end_window_at(self.plan.control.end_ns());
                 self.read_if_due(now_ns);
                 let is_read = self.meter.next_reading_ns() == NEVER;
-                if (self.engine.is_drained(now_ns) && is_read) || now_ns >= until_ns {
+                let is_over = now_ns >= until_ns
+                    || is_read && self.engine.is_settled(now_ns, &mut self.io.sockets);
+                if is_over {
                     self.phase = Phase::Over;
                 }
             }

@@ -98,6 +98,9 @@ pub struct FetchUntil {
     pub records: Option<u64>,
     /// Whether to end when everything that was stored at the start has arrived.
     pub backlog: bool,
+    /// Time without a record after which the load is aborted: what it asked for is not there. `None`: it waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_ns: Option<u64>,
 }
 
 /// What follows the last record of a partition.

@@ -1,7 +1,7 @@
 //! Self-check of the generator: its share in a result, and whether that is acceptable.
 
 use tare_load::LoadOutcome;
-use tare_record::agent::{GeneratorCalibration, GeneratorStats, SchedPolicy};
+use tare_record::agent::{GeneratorCalibration, GeneratorStats, LoadResult, SchedPolicy};
 use tare_record::load::Sched;
 use tare_record::load_report::GeneratorReport;
 use tare_record::plan::Fitness;
@@ -97,7 +97,8 @@ fn target_limits(outcome: &LoadOutcome, rate: LoadRate) -> Vec<String> {
     if let (Some(offered), false) = (rate.offered_per_s, rate.is_reached()) {
         let completed = maybe(rate.achieved_per_s.map(per_s));
         let waited: u64 = result.queue_waits.iter().map(|wait| wait.count).sum();
-        let why = if waited * 10 > result.intended {
+        let is_too_slow = throttled(result).is_none() && waited * 10 > result.intended;
+        let why = if is_too_slow {
             format!(
                 "; {waited} requests waited for a free connection or stream, so the target is too slow for it, or \
                  --connections too few"
@@ -110,6 +111,7 @@ fn target_limits(outcome: &LoadOutcome, rate: LoadRate) -> Vec<String> {
             per_s(offered)
         ));
     }
+    warnings.extend(throttled(result));
     if result.never_sent() > 0 {
         let why = match result.never_sent() - result.overflow {
             0 => "the queue of waiting ones was full",
@@ -128,6 +130,21 @@ fn target_limits(outcome: &LoadOutcome, rate: LoadRate) -> Vec<String> {
         ));
     }
     warnings
+}
+
+/// Warns of a quota that was used up: what is measured then is the quota, of producers and consumers alike.
+fn throttled(result: &LoadResult) -> Option<String> {
+    let count = |name: &str| result.protocol_counts.get(name).copied().unwrap_or(0);
+    let responses = count("throttled-responses");
+    (responses > 0).then(|| {
+        let time_ns = count("throttle-time-ms").saturating_mul(1_000_000);
+        format!(
+            "the brokers throttled this client in {}, for {} in total: a quota of its user or client ID (producer_byte_rate, \
+             consumer_byte_rate or request_percentage) was the limit, not the brokers; raise the quota, or ask for less",
+            counted(responses, "response"),
+            quantity::span(time_ns)
+        )
+    })
 }
 
 /// Warns of a closed loop that is nearly as fast as against the null server: it measures the generator.

@@ -177,6 +177,10 @@ pub struct ConsumeArgs {
     /// batch headers, bytes of whole batches.
     #[arg(long, requires = "consume")]
     pub decode_records: bool,
+    /// End without a record for this time, with exit code 1; 0: wait for ever [default: 10s with --count and where all stored
+    /// records are read, else 0].
+    #[arg(long, value_name = "TIME", requires = "consume")]
+    pub idle_timeout: Option<Period>,
     /// Skip the verification of checksums (check.crcs=false).
     #[arg(long)]
     pub no_check_crcs: bool,

@@ -24,6 +24,9 @@ const DRAWN_MAX: u64 = 10_000;
 /// Fetches in flight per worker: more than clusters usually have brokers; the consumer uses fewer when there are fewer brokers.
 const FETCHES_IN_FLIGHT: u16 = 32;
 
+/// Default time without a record after which a load that waits for some ends, as in Kafka's own tool.
+const IDLE_NS: u64 = 10_000_000_000;
+
 /// Commit interval of a group member.
 const COMMIT_EVERY_MS: u64 = 1000;
 
@@ -221,6 +224,14 @@ pub fn fetch_spec(args: &Args, topic: &str) -> anyhow::Result<FetchSpec> {
     let consume = &args.consume;
     let from = consume.from.unwrap_or(FetchFrom::Start);
     let is_bounded = args.pacing.count.is_some() || args.pacing.duration.is_some();
+    let reads_backlog = !is_bounded && from != FetchFrom::End;
+    let default_idle_ns = match reads_backlog || args.pacing.count.is_some() {
+        true => IDLE_NS,
+        false => 0,
+    };
+    let idle_ns = consume
+        .idle_timeout
+        .map_or(default_idle_ns, |idle| idle.as_ns());
     let wait_ms = consume
         .fetch_max_wait
         .map_or(500, |wait| wait.as_ns() / 1_000_000);
@@ -256,7 +267,8 @@ pub fn fetch_spec(args: &Args, topic: &str) -> anyhow::Result<FetchSpec> {
         },
         until: FetchUntil {
             records: args.pacing.count,
-            backlog: !is_bounded && from != FetchFrom::End,
+            backlog: reads_backlog,
+            idle_ns: (idle_ns > 0).then_some(idle_ns),
         },
         at_end: FetchEnd::Wait,
         sasl: login(&args.kafka),
