@@ -158,6 +158,9 @@ impl ErrorCode {
             Some(E::UnsupportedForMessageFormat) => {
                 "the topic keeps a message format from before Kafka 0.11: use --idempotence off, or raise its message.format.version"
             }
+            Some(E::OffsetOutOfRange) => {
+                "the log has no such offset (any more): reading goes on at its start, or with --from end at its end"
+            }
             _ => "see the broker's log",
         }
     }
@@ -197,6 +200,16 @@ mod tests {
             format!("InvalidRecord ({}", reason.trim_end_matches('.'))
         );
         assert!(advice.contains("--keys"), "{advice}");
+    }
+
+    #[test]
+    fn an_error_that_an_option_cures_names_it() {
+        // UNSUPPORTED_FOR_MESSAGE_FORMAT, INVALID_RECORD, OFFSET_OUT_OF_RANGE.
+        for (code, option) in [(43, "--idempotence off"), (87, "--keys"), (1, "--from end")] {
+            let code = ErrorCode(code);
+            assert!(code.to_string().contains(option), "{code}");
+            assert_eq!(code.class().error_source, ErrorSource::Client, "{code}");
+        }
     }
 
     #[test]

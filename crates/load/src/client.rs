@@ -547,7 +547,7 @@ pub trait Client {
     fn settle(&mut self, _out: &mut impl Outlet) -> bool {
         true
     }
-    /// The drain is over: ends every exchange still held as [`ExchangeOutcome::Unfinished`].
+    /// The drain is over: ends every exchange still held, as [`ExchangeOutcome::Unfinished`] unless it is known whose fault that is.
     fn abandon(&mut self, out: &mut impl Outlet);
 }
 

@@ -371,11 +371,11 @@ impl Redirects {
     pub const STATUSES: [u16; 5] = [301, 302, 303, 307, 308];
 }
 
-/// Whether an error class is one of exchanges without an answer: not within their timeout, not before the end of the drain, or never
-/// sent. Their latency is a lower bound; that of other errors is not in the latency of a load.
+/// Whether an error class is one of exchanges without an answer: not within their timeout, not before the end of the drain, held back
+/// by a quota until then, or never sent. Their latency is a lower bound; that of other errors is not in the latency of a load.
 #[must_use]
 pub fn is_unanswered_class(class: &str) -> bool {
-    ["timeout", "unfinished", "never-sent"].contains(&class)
+    ["timeout", "unfinished", "throttled", "never-sent"].contains(&class)
 }
 
 /// Whether the last word of a histogram tag is a status class (`3xx`): successful exchanges with a status other than 2xx. Any

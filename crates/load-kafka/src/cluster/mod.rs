@@ -387,7 +387,7 @@ impl Cluster {
                     out,
                 );
             } else {
-                self.versions_timed_out(at);
+                self.versions_timed_out(at, out);
                 let connection = &self.connections[at as usize];
                 let begun_ns = limits_ns.map_or(deadline_ns, |(_, begun_ns)| begun_ns);
                 let limit_ms = deadline_ns.saturating_sub(begun_ns) / 1_000_000;

@@ -20,6 +20,10 @@ const NAME_EVERY_NS: u64 = 2_000_000;
 /// A broker advertises a name that has no address here.
 const UNKNOWN_HOST: ErrorClass = ErrorClass::of("unknown-host", ErrorSource::Configuration);
 
+/// What answers at an address is no broker that can be used.
+pub(super) const NOT_A_BROKER: ErrorClass =
+    ErrorClass::of("not-a-broker", ErrorSource::Configuration);
+
 /// Failed ApiVersions exchanges after which the failure is taken for permanent.
 const FAILED_HANDSHAKES_MAX: u32 = 3;
 
@@ -212,7 +216,7 @@ impl Cluster {
     }
 
     /// ApiVersions timed out before any metadata was received: not a Kafka broker, once each seed was tried.
-    pub(super) fn versions_timed_out(&mut self, at: u32) {
+    pub(super) fn versions_timed_out(&mut self, at: u32, out: &mut impl Outlet) {
         let is_known = self.knows_brokers();
         if is_known || self.connections[at as usize].state != State::Negotiating {
             return;
@@ -223,15 +227,16 @@ impl Cluster {
         let problem = format!(
             "{name} gave no answer within {limit_ms} ms when asked which versions of the Kafka protocol it has: {hint}"
         );
-        self.unusable(at, problem);
+        self.unusable(at, problem, out);
     }
 
     /// What was connected to is no broker that can be used. Of bootstrap addresses the next one is tried; when none is left, the
     /// reasons of all are told.
-    pub(super) fn unusable(&mut self, at: u32, problem: String) {
+    pub(super) fn unusable(&mut self, at: u32, problem: String, out: &mut impl Outlet) {
         self.failed_handshakes += 1;
         let is_seed = at == SEED && !self.knows_brokers();
         if !self.unusable_seeds.contains(&problem) {
+            out.fault(NOT_A_BROKER, &problem);
             self.unusable_seeds.push(problem.clone());
         }
         if !is_seed {

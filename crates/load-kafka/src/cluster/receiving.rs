@@ -12,6 +12,7 @@ use tare_kafka::kafka_protocol::protocol::Request;
 use super::Cluster;
 use super::connection::{self, BrokerConnection, ExpectsResponse, Purpose, State};
 use super::login;
+use super::opening::NOT_A_BROKER;
 use crate::frame_reader::{Frame, FramePart};
 use crate::versions::{self, METADATA, Versions};
 use tare_load::client::{ConnId, ErrorClass, Outlet, TimestampBound};
@@ -259,10 +260,12 @@ impl Cluster {
             }
             _ => None,
         };
-        if let Some(problem) = problem {
-            self.unusable(at, problem);
-        }
-        self.reject(at, protocol_error, out);
+        let Some(problem) = problem else {
+            return self.reject(at, protocol_error, out);
+        };
+        out.close(ConnId(at));
+        self.unusable(at, problem.clone(), out);
+        self.ended(at, NOT_A_BROKER, &problem, out);
     }
 
     /// Handles a response to a request of the cluster layer's own.

@@ -327,7 +327,7 @@ fn a_seed_that_is_no_broker_is_passed_over_and_named() {
     assert_eq!(sim.engine.client().cluster.problem(), None);
     assert!(sim.engine.client().cluster.is_open());
     let seen = sim.classes.seen();
-    let found = seen.iter().find(|one| one.class == ErrorClass::MALFORMED);
+    let found = seen.iter().find(|one| one.class.name == "not-a-broker");
     let example = found.unwrap().example.clone().unwrap();
     assert!(example.contains("127.0.0.1:9002"), "{example}");
 }

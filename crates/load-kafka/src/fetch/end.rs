@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 
 use super::cursor::PartitionCursor;
 use super::{FETCH, Fetch, GROUP, OFFSETS};
+use crate::errors::THROTTLED;
 use crate::send_queue::NoSegments;
 use tare_kafka::group::GroupKind;
 use tare_load::client::{Completion, ErrorClass, ExchangeOutcome, Outlet, Stamp};
@@ -101,12 +102,21 @@ impl Fetch {
         }
     }
 
-    /// The drain is over: ends all exchanges as unfinished and leaves the group.
+    /// The drain is over: ends all exchanges, as unfinished unless a quota held them back, and leaves the group.
     pub(super) fn give_up(&mut self, out: &mut impl Outlet) {
         self.finished = true;
-        let ended = Stamp::event(out.now_ns());
+        let now_ns = out.now_ns();
+        let ended = Stamp::event(now_ns);
+        let since_ns = now_ns.saturating_sub(self.plan.timeout_ns);
         let example = "no answer when the drain ended";
-        let done = Completion::unsent(ExchangeOutcome::Unfinished, ended, &example);
+        let (outcome, example) = match self.cluster.throttle_since(since_ns) {
+            Some(why) => (
+                ExchangeOutcome::Failed(THROTTLED),
+                format!("{example}: {why}"),
+            ),
+            None => (ExchangeOutcome::Unfinished, example.to_owned()),
+        };
+        let done = Completion::unsent(outcome, ended, &example);
         for (due, waited) in self.waiting.drain(..) {
             out.complete(due.ticket, &Completion { waited, ..done });
         }

@@ -82,9 +82,11 @@ impl Fetch {
     fn idle_problem(&self, arrived: u64) -> String {
         let until = &self.plan.spec.until;
         let limit = Period(Duration::from_nanos(until.idle_ns.unwrap_or(0)));
-        let found = match until.records {
-            Some(most) => format!("{arrived} of {most} records"),
-            None => format!("{arrived} records"),
+        let found = match (arrived, until.records) {
+            (0, Some(most)) => format!("none of {most} records came within {limit}"),
+            (0, None) => format!("no record came within {limit}"),
+            (_, Some(most)) => format!("{arrived} of {most} records came, then none for {limit}"),
+            (_, None) => format!("{arrived} records came, then none for {limit}"),
         };
         let mut why: Vec<String> = self.without_leader().collect();
         let mut leaders = self.reader.cursors.iter().filter_map(|cursor| {
@@ -97,9 +99,7 @@ impl Fetch {
             why.push(format!("last error: {words}"));
         }
         let why: String = why.iter().map(|words| format!("; {words}")).collect();
-        format!(
-            "{found} came, then none for {limit}{why}; ask for fewer records, or wait longer for them (--idle-timeout)"
-        )
+        format!("{found}{why}; ask for fewer records, or wait longer for them (--idle-timeout)")
     }
 
     /// The partitions of this worker that have no leader, for messages.

@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicU64;
 
 use proptest::prelude::*;
 use tare_kafka::send_time::SendTimestamps;
+use tare_record::agent::ErrorSource;
 use tare_record::load::{
     FetchAssignment, FetchDecode, FetchEnd, FetchFrom, FetchSpec, FetchUntil, Stop,
 };
@@ -550,7 +551,10 @@ fn a_load_that_waits_for_more_records_than_there_are_ends_and_says_how_many_came
         records: Some(1000),
         ..FetchUntil::default()
     };
-    for (batches, came) in [(3, 12), (0, 0)] {
+    for (batches, came, words) in [
+        (3, 12, "12 of 1000 records came, then none for 2s"),
+        (0, 0, "none of 1000 records came within 2s"),
+    ] {
         let mut world = sim(patient(asked), filled(2, batches));
         world.run_until(S + 1900 * MS);
         assert!(!world.engine.client().is_finished());
@@ -560,8 +564,7 @@ fn a_load_that_waits_for_more_records_than_there_are_ends_and_says_how_many_came
         assert_eq!(records(&world), came);
         let problem = problem(&world);
         assert!(
-            problem.starts_with(&format!("{came} of 1000 records came, then none for 2s"))
-                && problem.contains("--idle-timeout"),
+            problem.starts_with(words) && problem.contains("--idle-timeout"),
             "{problem}"
         );
         assert_eq!(world.engine.recorder().counts().all.errors, 0);
@@ -612,6 +615,31 @@ fn a_broker_that_throttles_is_waited_for_and_its_time_is_not_that_of_the_idle_ti
         count(&world, "throttle-time-ms"),
         count(&world, "throttled-responses") * 3000
     );
+}
+
+#[test]
+fn a_fetch_that_a_quota_holds_back_to_the_end_is_no_fault_of_the_broker() {
+    let mut brokers = filled(1, 3);
+    brokers.throttle_ms = 60_000;
+    let endless = FetchSpec {
+        until: FetchUntil::default(),
+        ..spec()
+    };
+    let mut world = sim(endless, brokers);
+    world.run_until(3 * S);
+    world.engine.recorder_mut().end_window_at(3 * S);
+    world.run_until(4 * S);
+    let World { engine, net, .. } = &mut world;
+    engine.abandon(net);
+    let counts = world.engine.recorder().counts().all;
+    assert!(counts.errors > 0 && counts.unfinished == 0, "{counts:?}");
+    let seen = world.classes.seen();
+    let [found] = seen.as_slice() else {
+        panic!("{seen:?}");
+    };
+    assert_eq!(found.class.error_source, ErrorSource::Quota);
+    let example = found.example.clone().unwrap();
+    assert!(example.contains("consumer_byte_rate"), "{example}");
 }
 
 #[test]

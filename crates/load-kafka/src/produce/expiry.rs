@@ -79,6 +79,39 @@ impl Produce {
         }
     }
 
+    /// The drain is over: ends all records, as unfinished unless a quota held them back.
+    pub(super) fn end_all(&mut self, out: &mut impl Outlet) {
+        let now_ns = out.now_ns();
+        let quota = self.quota_words(now_ns, "not acknowledged when the drain ended");
+        let outcome = match quota {
+            Some(_) => ExchangeOutcome::Failed(THROTTLED),
+            None => ExchangeOutcome::Unfinished,
+        };
+        let words = |unfinished: &'static str| quota.as_deref().unwrap_or(unfinished).to_owned();
+        let example = words("not acknowledged when the drain ended");
+        let done = Completion::unsent(outcome, Stamp::event(now_ns), &example);
+        for at in 0..self.batch_pool.all().count() as u32 {
+            let slot = self.batch_pool.slot_mut(at);
+            let done = Completion {
+                sent_ns: slot.sent_ns,
+                waited: slot.blocked,
+                ..done
+            };
+            for (ticket, count) in std::mem::take(&mut slot.pieces) {
+                out.complete_some(ticket, count, &done);
+            }
+        }
+        let example = words("still waiting for room in a batch when the drain ended");
+        let done = Completion::unsent(outcome, Stamp::event(now_ns), &example);
+        for (exchanges, cause) in std::mem::take(&mut self.waiting) {
+            let done = Completion {
+                waited: Some(cause),
+                ..done
+            };
+            out.complete_some(exchanges.due.ticket, exchanges.count, &done);
+        }
+    }
+
     /// What happened, with the quota that is the reason; `None` if none was in effect for as long as a record may take.
     pub(super) fn quota_words(&self, now_ns: u64, what: &str) -> Option<String> {
         let since_ns = now_ns.saturating_sub(self.plan.timeout_ns);

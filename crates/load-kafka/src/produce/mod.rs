@@ -37,8 +37,8 @@ use super::cluster::{Cluster, ClusterPlan, Event, TIMER_OWNER};
 use super::versions::Api;
 use tare_load::arrivals::NEVER;
 use tare_load::client::{
-    Client, Closed, Completion, ConnId, DueExchange, ErrorClass, ExchangeBatch, ExchangeOutcome,
-    Outlet, Stamp, TimerId, WaitCause,
+    Client, Closed, ConnId, DueExchange, ErrorClass, ExchangeBatch, Outlet, Stamp, TimerId,
+    WaitCause,
 };
 use tare_load::protocol_counters;
 
@@ -345,34 +345,7 @@ impl Client for Produce {
     }
 
     fn abandon(&mut self, out: &mut impl Outlet) {
-        let now_ns = out.now_ns();
-        let ended = Stamp::event(now_ns);
-        let quota = self.quota_words(now_ns, "not acknowledged when the drain ended");
-        for at in 0..self.batch_pool.all().count() as u32 {
-            let slot = self.batch_pool.slot_mut(at);
-            let pieces = std::mem::take(&mut slot.pieces);
-            let example = quota
-                .as_deref()
-                .unwrap_or("not acknowledged when the drain ended");
-            let done = Completion {
-                sent_ns: slot.sent_ns,
-                waited: slot.blocked,
-                ..Completion::unsent(ExchangeOutcome::Unfinished, ended, &example)
-            };
-            for (ticket, count) in pieces {
-                out.complete_some(ticket, count, &done);
-            }
-        }
-        let example = "still waiting for room in a batch when the drain ended";
-        let done = Completion::unsent(ExchangeOutcome::Unfinished, ended, &example);
-        for (exchanges, cause) in std::mem::take(&mut self.waiting) {
-            let waited = Some(cause);
-            out.complete_some(
-                exchanges.due.ticket,
-                exchanges.count,
-                &Completion { waited, ..done },
-            );
-        }
+        self.end_all(out);
     }
 }
 

@@ -1,7 +1,11 @@
 //! Self-check of the generator: its share in a result, and whether that is acceptable.
 
 use tare_load::LoadOutcome;
-use tare_record::agent::{GeneratorCalibration, GeneratorStats, LoadResult, SchedPolicy};
+use tare_record::agent::{
+    ErrorSource, GeneratorCalibration, GeneratorStats, LoadResult, SchedPolicy, WaitCount,
+    is_unanswered_class,
+};
+use tare_record::escape::escape_line;
 use tare_record::load::Sched;
 use tare_record::load_report::GeneratorReport;
 use tare_record::plan::Fitness;
@@ -96,16 +100,7 @@ fn target_limits(outcome: &LoadOutcome, rate: LoadRate) -> Vec<String> {
     let mut warnings = Vec::new();
     if let (Some(offered), false) = (rate.offered_per_s, rate.is_reached()) {
         let completed = maybe(rate.achieved_per_s.map(per_s));
-        let waited: u64 = result.queue_waits.iter().map(|wait| wait.count).sum();
-        let is_too_slow = throttled(result).is_none() && waited * 10 > result.intended;
-        let why = if is_too_slow {
-            format!(
-                "; {waited} requests waited for a free connection or stream, so the target is too slow for it, or \
-                 --connections too few"
-            )
-        } else {
-            String::new()
-        };
+        let why = why_not_reached(result);
         warnings.push(format!(
             "the rate was not reached: offered {}, completed {completed} within the window{why}",
             per_s(offered)
@@ -130,6 +125,32 @@ fn target_limits(outcome: &LoadOutcome, rate: LoadRate) -> Vec<String> {
         ));
     }
     warnings
+}
+
+/// Why a rate was not reached, as far as outcomes and waits tell; a quota has a warning of its own.
+fn why_not_reached(result: &LoadResult) -> String {
+    let is_much = |count: u64| count * 10 > result.intended;
+    let refused = result.outcomes.iter().filter(|outcome| {
+        outcome.error_source != ErrorSource::None && !is_unanswered_class(&outcome.class)
+    });
+    let most = refused.max_by_key(|outcome| outcome.count);
+    if let Some(outcome) = most.filter(|outcome| is_much(outcome.count)) {
+        return format!(
+            "; {} failed ({}), see the outcomes",
+            counted(outcome.count, "request"),
+            escape_line(&outcome.class)
+        );
+    }
+    let is_of_target = |wait: &&WaitCount| !["linger", "quota"].contains(&wait.cause.as_str());
+    let waits = result.queue_waits.iter().filter(is_of_target);
+    let waited: u64 = waits.map(|wait| wait.count).sum();
+    if throttled(result).is_some() || !is_much(waited) {
+        return String::new();
+    }
+    format!(
+        "; {waited} requests waited for a free connection or stream, so the target is too slow for it, or --connections \
+         too few"
+    )
 }
 
 /// Warns of a quota that was used up: what is measured then is the quota, of producers and consumers alike.
@@ -187,4 +208,57 @@ fn clocks(generator: &GeneratorStats) -> Vec<String> {
         ));
     }
     warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A result of 500 intended requests with this outcome, these waits and counts of the protocol.
+    fn result(
+        (class, source): (&str, &str),
+        (cause, waits): (&str, u64),
+        counts: serde_json::Value,
+    ) -> LoadResult {
+        let result = serde_json::json!({
+            "version": 5, "role": "client", "ended": "completed",
+            "window_start_unix_us": 1, "window_ns": 1, "offered_per_s": 100.0,
+            "intended": 500, "released": 500, "sent": 500, "ok": 325, "errors": 175, "unfinished": 0, "overflow": 0,
+            "outcomes": [{"request": "t", "class": class, "error_source": source, "count": 175}],
+            "requests_sent_total": 0, "protocol_counts": counts,
+            "connections": {"opened": 1, "reconnects": 0, "failed": 0, "peak": 1},
+            "bytes_sent": 1, "bytes_received": 1,
+            "queue_waits": [{"cause": cause, "count": waits, "total_ns": 1}],
+            "generator": GeneratorStats::default(),
+        });
+        serde_json::from_value(result).unwrap()
+    }
+
+    #[test]
+    fn a_target_is_too_slow_only_where_nothing_else_explains_the_missing_rate() {
+        let none = || serde_json::json!({});
+        let slow = "the target is too slow";
+        let why = |outcome, wait| why_not_reached(&result(outcome, wait, none()));
+        let timeout = ("timeout", "target");
+        assert!(why(timeout, ("connection", 400)).contains(slow));
+        assert_eq!(why(timeout, ("connection", 50)), "");
+        assert_eq!(why(timeout, ("linger", 500)), "");
+        let refused = why(("leader-not-available", "target"), ("connection", 500));
+        assert_eq!(
+            refused,
+            "; 175 requests failed (leader-not-available), see the outcomes"
+        );
+        let throttle = serde_json::json!({"throttled-responses": 79, "throttle-time-ms": 21_374});
+        let muted = result(("throttled", "quota"), ("connection", 400), throttle);
+        assert_eq!(why_not_reached(&muted), "");
+        let warning = throttled(&muted).unwrap();
+        for part in [
+            "79 responses",
+            "21 s",
+            "producer_byte_rate",
+            "consumer_byte_rate",
+        ] {
+            assert!(warning.contains(part), "{warning}");
+        }
+    }
 }
