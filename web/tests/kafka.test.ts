@@ -81,7 +81,13 @@ describe("the JSON of kafka-reassign-partitions", () => {
   });
   it("may lack a version and directories, and says which directories are not followed", () => {
     expect(fromTool('{"partitions":[{"topic":"a","partition":0,"replicas":[1]}]}').partitions).toHaveLength(1);
-    expect(fromTool('{"version":1,"partitions":[{"topic":"a","partition":0,"replicas":[1],"log_dirs":["/data"]}]}').notes[0]).toContain("1 partitions");
+    expect(fromTool('{"version":1,"partitions":[{"topic":"a","partition":0,"replicas":[1],"log_dirs":["/data"]}]}').notes[0]).toContain("of 1 partition are");
+  });
+  it("may be pasted as --generate and --execute print it", () => {
+    const json = (broker: number) => `{"version":1,"partitions":[{"topic":"a","partition":0,"replicas":[${broker}],"log_dirs":["any"]}]}`;
+    const replicas = (text: string) => fromTool(text).partitions.map((one) => one.replicas);
+    expect(replicas(`Current partition replica assignment\n${json(1)}\n\nProposed partition reassignment configuration\n${json(2)}\n`)).toEqual([[2]]);
+    expect(replicas(`Current partition replica assignment\r\n\r\n${json(1)}\r\n\r\nSave this to use as the --reassignment-json-file option during rollback\r\n`)).toEqual([[1]]);
   });
   it("is refused with the place that is wrong", () => {
     const wrong = (partition: object) => () => fromTool(JSON.stringify({ version: 1, partitions: [{ topic: "a", partition: 0, replicas: [1], ...partition }] }));

@@ -288,3 +288,31 @@ fn a_throttle_is_removed_by_a_later_command_that_is_told_to_and_not_where_others
     });
     bed.text(&["topics", "delete", "later", "--yes"]);
 }
+
+#[test]
+fn the_file_of_kafkas_own_tool_is_run_as_it_is() {
+    let bed = bed();
+    let _tidy = Tidy(&bed);
+    bed.text(&["topics", "create", "theirs", "--assignment", "1:2,2:3"]);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("theirs.json");
+    let now = json!({"version": 1, "partitions": [
+        {"topic": "theirs", "partition": 0, "replicas": [1, 2], "log_dirs": ["any", "any"]},
+    ]});
+    let then = json!({"version": 1, "partitions": [
+        {"topic": "theirs", "partition": 0, "replicas": [3, 2], "log_dirs": ["any", "any"]},
+    ]});
+    // As `--generate` prints it.
+    let printed = format!(
+        "Current partition replica assignment\n{now}\n\nProposed partition reassignment configuration\n{then}\n"
+    );
+    std::fs::write(&path, printed).unwrap();
+    let path = path.display().to_string();
+    bed.text(&["reassign", "run", "--plan", &path, "--watch", "--yes"]);
+    assert_eq!(replicas(&bed, "theirs"), [[3, 2], [2, 3]]);
+    std::fs::write(&path, then.to_string().replace("[3,2]", "[7,2]")).unwrap();
+    let (code, said) = bed.refused(&["reassign", "run", "--plan", &path, "--yes"]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("broker 7"), "{said}");
+    bed.text(&["topics", "delete", "theirs", "--yes"]);
+}

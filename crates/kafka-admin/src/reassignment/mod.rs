@@ -15,6 +15,7 @@ mod replicas;
 mod table;
 #[cfg(test)]
 mod tests;
+mod tool;
 
 use std::collections::BTreeMap;
 
@@ -22,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use tare_record::schemas::JsonSchema;
 
 use table::Table;
+pub use tool::{ToolAssignment, ToolError};
 
 /// A broker that may hold replicas.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use tare_kafka_admin::admin::Admin;
 use tare_kafka_admin::admin::reassign::{
     NewThrottle, OngoingReassignment, ThrottleMemory, Throttles,
 };
-use tare_kafka_admin::reassignment::{self, ReassignmentPlan};
+use tare_kafka_admin::reassignment::{self, ReassignmentPlan, ToolAssignment};
 use tare_record::files::read_user_file;
 use tare_record::units::Size;
 
@@ -91,7 +91,7 @@ struct PlanArgs {
 /// How to begin.
 #[derive(Debug, clap::Args)]
 struct RunArgs {
-    /// Plan file of `reassign plan --out`; `-` is standard input.
+    /// Plan file of `reassign plan --out`, or the JSON of kafka-reassign-partitions.sh; `-` is standard input.
     #[arg(long, value_name = "FILE")]
     plan: String,
     /// Replication throttle per broker, in bytes per second, such as 10MB [default: none].
@@ -184,7 +184,7 @@ fn show_plan(plan: &ReassignmentPlan, args: &PlanArgs) -> anyhow::Result<()> {
         ]
     });
     table(
-        &["partition", "brokers now", "brokers then", "new copies"],
+        &["partition", "brokers now", "brokers then", "copied to"],
         rows,
     )?;
     if plan.reassignments.len() > SHOWN_MAX {
@@ -220,8 +220,15 @@ fn show_plan(plan: &ReassignmentPlan, args: &PlanArgs) -> anyhow::Result<()> {
     ))
 }
 
+/// A plan of ours, or what Kafka's own tool would be given.
+#[derive(Debug)]
+enum PlanFile {
+    Plan(ReassignmentPlan),
+    Tool(ToolAssignment),
+}
+
 /// Reads a plan from a file or standard input.
-fn read(path: &str) -> anyhow::Result<ReassignmentPlan> {
+fn read(path: &str) -> anyhow::Result<PlanFile> {
     let text = match path {
         "-" => {
             let mut text = Vec::new();
@@ -233,15 +240,45 @@ fn read(path: &str) -> anyhow::Result<ReassignmentPlan> {
         }
         _ => read_user_file(Path::new(path), PLAN_MAX_BYTES).map_err(bad_input)?,
     };
-    let read = serde_json::from_slice(&text);
-    let read = read.with_context(|| {
-        format!("{path} is not what `tare kafka reassign plan --out` wrote; make it anew")
-    });
-    read.map_err(bad_input)
+    parse(path, &text).map_err(bad_input)
+}
+
+fn parse(path: &str, text: &[u8]) -> anyhow::Result<PlanFile> {
+    let plan = match serde_json::from_slice(text) {
+        Ok(plan) => return Ok(PlanFile::Plan(plan)),
+        Err(error) => error,
+    };
+    match str::from_utf8(text) {
+        Ok(text) if ToolAssignment::is_meant(text) => ToolAssignment::parse(text)
+            .map(PlanFile::Tool)
+            .with_context(|| format!("{path} cannot be read")),
+        _ => Err(plan).with_context(|| {
+            format!(
+                "{path} is neither what `tare kafka reassign plan --out` wrote nor the JSON of kafka-reassign-partitions.sh; make it anew"
+            )
+        }),
+    }
+}
+
+/// The plan that gives partitions the brokers of a file of Kafka's tool; those that it does not name stay.
+fn plan_of(admin: &mut Admin, wanted: &ToolAssignment) -> anyhow::Result<ReassignmentPlan> {
+    if wanted.with_log_dirs > 0 {
+        say(format_args!(
+            "{} with log directories: these are not followed, brokers choose them",
+            counted(wanted.with_log_dirs, "partition")
+        ));
+    }
+    let names: BTreeSet<&String> = wanted.partitions.iter().map(|one| &one.topic).collect();
+    let names: Vec<String> = names.into_iter().cloned().collect();
+    let (sites, placed) = (admin.sites()?, admin.placed(&names)?);
+    reassignment::by_hand(&sites, &placed, &wanted.partitions).map_err(bad_input)
 }
 
 fn begin(admin: &mut Admin, args: &RunArgs, common: &CommonArgs) -> anyhow::Result<Exit> {
-    let plan = read(&args.plan)?;
+    let plan = match read(&args.plan)? {
+        PlanFile::Plan(plan) => plan,
+        PlanFile::Tool(wanted) => plan_of(admin, &wanted)?,
+    };
     let limit = args.throttle.as_deref().map(rate).transpose()?;
     if plan.reassignments.is_empty() {
         print("the plan moves nothing\n")?;
@@ -472,5 +509,37 @@ fn rate(words: &str) -> anyhow::Result<u64> {
         _ => Err(bad_input(format!(
             "{words:?} is not a rate: write bytes per second, such as 10MB"
         ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_is_read_in_our_form_and_in_that_of_kafkas_tool() {
+        let plan = r#"{"reassignments":[],"replicas_to_copy":0,"before":{},"after":{}}"#;
+        assert!(matches!(
+            parse("plan", plan.as_bytes()),
+            Ok(PlanFile::Plan(_))
+        ));
+        let tool = r#"{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1]}]}"#;
+        assert!(matches!(
+            parse("plan", tool.as_bytes()),
+            Ok(PlanFile::Tool(_))
+        ));
+        for (text, expected) in [
+            (
+                "{}",
+                "neither what `tare kafka reassign plan --out` wrote nor",
+            ),
+            (
+                r#"{"partitions":[{"topic":"t"}]}"#,
+                "missing field `partition`",
+            ),
+        ] {
+            let error = format!("{:#}", parse("plan", text.as_bytes()).unwrap_err());
+            assert!(error.contains(expected), "{error}");
+        }
     }
 }

@@ -31,6 +31,11 @@ const COLUMNS: Column<Row>[] = [
   { key: "bytes", label: "bytes to copy", width: 15, kind: "n", cell: (row) => size(row.bytes), sort: (row) => row.bytes },
 ];
 
+/** Replicas that are copied, as a sentence. */
+function copied(replicas: number): string {
+  return plural(replicas, "replica is copied", "replicas are copied");
+}
+
 /** Gives a text away as a file. */
 function save(name: string, text: string): void {
   download(new Blob([text], { type: "application/json" }), name);
@@ -69,7 +74,7 @@ function Run({ cluster, plan, throttle, done, cancel }: { cluster: string; plan:
   };
   return (
     <Confirm title="Run this plan?" yes="Run" onYes={yes} onNo={cancel} action={action}>
-      <p>{plural(moves.length, "partition")} get other replicas. {plan.plan.replicas_to_copy === 0 ? "Nothing is copied." : `${plural(plan.plan.replicas_to_copy, "replica")} are copied${plan.total_bytes == null ? "" : `, ${size(plan.total_bytes)}`}; old ones are deleted when the new ones are in sync.`} Producers and consumers go on.</p>
+      <p>{plural(moves.length, "partition gets", "partitions get")} other replicas. {plan.plan.replicas_to_copy === 0 ? "Nothing is copied." : `${copied(plan.plan.replicas_to_copy)}${plan.total_bytes == null ? "" : `, ${size(plan.total_bytes)}`}; old ones are deleted when the new ones are in sync.`} Producers and consumers go on.</p>
       {throttle === null
         ? plan.plan.replicas_to_copy > 0 && <Problem>Without a throttle, copying takes all the network and disk that it can: clients get slower.</Problem>
         : <p>Each broker copies at most {bytesPerSecond(throttle)}{seconds !== null && `: it takes at least ${clock(seconds * 1e9)}`}. The throttle is removed with the last reassignment.</p>}
@@ -89,7 +94,7 @@ export function PlanTable({ cluster, plan, mayEdit, done }: { cluster: string; p
   const rows = moves.map((move, index) => ({ move, bytes: plan.copy_bytes[index] ?? null }));
   return (
     <>
-      <p role="status"><b>{plural(moves.length, "partition")} change, {plural(plan.plan.replicas_to_copy, "replica")} are copied, {plan.total_bytes == null ? `${MISSING} bytes: sizes could not be read` : size(plan.total_bytes)}.</b></p>
+      <p role="status"><b>{plural(moves.length, "partition changes", "partitions change")}, {copied(plan.plan.replicas_to_copy)}, {plan.total_bytes == null ? `${MISSING} bytes: sizes could not be read` : size(plan.total_bytes)}.</b></p>
       <Brokers plan={plan.plan} />
       <VirtualTable label="Reassignments of the plan" rows={rows} columns={COLUMNS} keyOf={nameOf} order={order} setOrder={setOrder} />
       <div class="filters">

@@ -1,5 +1,6 @@
 // Reassignments as text: the JSON of kafka-reassign-partitions, lists of brokers, throttles.
 import type { ReplicaAssignment, PartitionReassignment } from "../../kafka-api";
+import { plural } from "../words";
 
 /** A broker list as somebody types it, `1, 2, 3`; or what is wrong with it. */
 export function brokersOf(text: string): number[] | string {
@@ -27,11 +28,22 @@ function partitionOf(item: unknown, index: number): ReplicaAssignment {
   return { topic, partition: partition as number, replicas: replicas as number[] };
 }
 
-/** Reads the JSON of kafka-reassign-partitions (`--reassignment-json-file`). Throws what is wrong. */
+/** Before the JSON that `--generate` proposes, and that of what is now, which `--execute` prints too. */
+const PRINTED = ["Proposed partition reassignment configuration", "Current partition replica assignment"];
+
+/** The JSON in what kafka-reassign-partitions prints: the line after its words. */
+function printed(text: string): string {
+  const mark = PRINTED.find((one) => text.includes(one));
+  if (mark === undefined) return text;
+  const rest = text.slice(text.indexOf(mark) + mark.length).trim();
+  return rest.split("\n", 1)[0] ?? "";
+}
+
+/** Reads the JSON of kafka-reassign-partitions (`--reassignment-json-file`), or all that it has printed. Throws what is wrong. */
 export function fromTool(text: string): Imported {
   let file: unknown;
   try {
-    file = JSON.parse(text);
+    file = JSON.parse(printed(text));
   } catch (error) {
     throw new Error(`This is not JSON: ${error instanceof Error ? error.message : String(error)}`);
   }
@@ -46,7 +58,7 @@ export function fromTool(text: string): Imported {
     seen.add(name);
   }
   const dirs = partitions.filter((one: { log_dirs?: unknown }) => Array.isArray(one.log_dirs) && one.log_dirs.some((dir) => dir !== "any")).length;
-  return { partitions: all, notes: dirs === 0 ? [] : [`Log directories of ${dirs} partitions are not followed: brokers choose.`] };
+  return { partitions: all, notes: dirs === 0 ? [] : [`Log directories of ${plural(dirs, "partition")} are not followed: brokers choose.`] };
 }
 
 /** Writes the JSON of kafka-reassign-partitions: the assignment after a plan, or the one before it to go back. */
