@@ -15,7 +15,7 @@ use kafka_protocol::messages::{
     CreatePartitionsRequest, CreateTopicsRequest, DeleteTopicsRequest, ElectLeadersRequest,
 };
 
-use super::error::{ItemResult, Result, check};
+use super::error::{ItemResult, Operation, Result, check};
 use super::{Admin, TopicIdentity, broker_ids, str_bytes, topic_name};
 
 /// Whether a change is applied or only validated.
@@ -64,6 +64,7 @@ impl Admin {
             .map(|one| {
                 let name = one.name.to_string();
                 ItemResult::of(name, one.error_code, one.error_message.as_ref())
+                    .needing(Operation::Create)
             })
             .collect())
     }
@@ -99,6 +100,7 @@ impl Admin {
         results.try_for_each(|one| {
             let name = format_args!("topic {}", one.name.as_str());
             check(one.error_code, one.error_message.as_ref(), name)
+                .map_err(|error| error.needing(Operation::Alter))
         })
     }
 
@@ -130,6 +132,7 @@ impl Admin {
                 let name = name.or_else(|| Some(asked?.name.clone()));
                 let message = one.error_message.as_ref();
                 ItemResult::of(name.unwrap_or_default(), one.error_code, message)
+                    .needing(Operation::Delete)
             })
             .collect())
     }
@@ -154,14 +157,16 @@ impl Admin {
             .with_timeout_ms(self.timeout_ms());
         // Safe to repeat: a second election finds nothing to do.
         let answer = self.cluster.request(&request)?;
-        check(answer.error_code, None, "the election")?;
+        check(answer.error_code, None, "the election")
+            .map_err(|error| error.needing(Operation::Alter))?;
         let mut results = Vec::new();
         for topic in &answer.replica_election_results {
             for one in &topic.partition_result {
                 if one.error_code != ResponseError::ElectionNotNeeded.code() {
                     let name = format!("{}-{}", topic.topic.as_str(), one.partition_id);
                     let message = one.error_message.as_ref();
-                    results.push(ItemResult::of(name, one.error_code, message));
+                    let result = ItemResult::of(name, one.error_code, message);
+                    results.push(result.needing(Operation::Alter));
                 }
             }
         }

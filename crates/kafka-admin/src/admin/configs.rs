@@ -13,7 +13,7 @@ use serde::Serialize;
 use tare_record::schemas::JsonSchema;
 
 use super::change::Mode;
-use super::error::{Result, check};
+use super::error::{Operation, Result, check};
 use super::{Admin, str_bytes};
 
 /// Resources per request.
@@ -220,7 +220,10 @@ impl Admin {
             _ => self.cluster.request(&request)?,
         };
         let mut responses = answer.responses.iter();
-        responses.try_for_each(|one| check(one.error_code, one.error_message.as_ref(), resource))
+        responses.try_for_each(|one| {
+            check(one.error_code, one.error_message.as_ref(), resource)
+                .map_err(|error| error.needing(Operation::AlterConfigs))
+        })
     }
 }
 
@@ -248,7 +251,8 @@ fn collect_results(
         }) else {
             continue;
         };
-        check(result.error_code, result.error_message.as_ref(), resource)?;
+        check(result.error_code, result.error_message.as_ref(), resource)
+            .map_err(|error| error.needing(Operation::DescribeConfigs))?;
         found.insert((*resource).clone(), read(result));
     }
     Ok(())

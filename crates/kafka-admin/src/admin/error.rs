@@ -33,6 +33,9 @@ pub enum AdminError {
     /// The request is invalid for this cluster.
     #[error("{0}")]
     Input(String),
+    /// A change was not made, since what it needs is not known.
+    #[error("nothing was changed: {0}")]
+    Unchanged(String),
     /// An expected state was not reached in time.
     #[error("{what} within {seconds} s; look at the brokers' logs")]
     Late {
@@ -50,9 +53,41 @@ impl AdminError {
         match self {
             AdminError::Input(_) => true,
             AdminError::Refused { error, .. } => error.is_input(),
-            AdminError::Client(_) | AdminError::DeliveryAudit(_) | AdminError::Late { .. } => false,
+            AdminError::Client(_)
+            | AdminError::DeliveryAudit(_)
+            | AdminError::Unchanged(_)
+            | AdminError::Late { .. } => false,
         }
     }
+
+    /// Whether this user is not authorised.
+    #[must_use]
+    pub fn is_forbidden(&self) -> bool {
+        matches!(self, AdminError::Refused { error, .. } if error.is_forbidden())
+    }
+
+    /// The same, with the operation that this user may not do if that is the reason.
+    pub(super) fn needing(self, operation: Operation) -> AdminError {
+        match self {
+            AdminError::Refused { what, error } => AdminError::Refused {
+                what,
+                error: error.needing(operation),
+            },
+            other => other,
+        }
+    }
+}
+
+/// An operation of Kafka's access control lists, by Kafka's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Operation {
+    Read,
+    Create,
+    Delete,
+    Alter,
+    Describe,
+    DescribeConfigs,
+    AlterConfigs,
 }
 
 /// An error of the protocol, with the broker's words and the next step.
@@ -64,6 +99,9 @@ pub struct ApiError {
     pub name: String,
     /// The broker's message.
     pub message: Option<String>,
+    /// The permission that this user lacks, such as `DescribeConfigs on the topic`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub permission: Option<String>,
 }
 
 impl fmt::Display for ApiError {
@@ -71,6 +109,12 @@ impl fmt::Display for ApiError {
         match &self.message {
             Some(message) => write!(f, "{} ({})", message.trim_end_matches('.'), self.name)?,
             None => f.write_str(&self.name)?,
+        }
+        if let Some(permission) = &self.permission {
+            return write!(
+                f,
+                "; this user needs {permission}: have an ACL for it added"
+            );
         }
         match self.next_step() {
             Some(next) => write!(f, "; {next}"),
@@ -89,7 +133,22 @@ impl ApiError {
             message: message
                 .filter(|message| !message.is_empty())
                 .map(|message| message.to_string()),
+            permission: None,
         })
+    }
+
+    /// The same, with the permission that is missing if that is the reason.
+    pub(super) fn needing(mut self, operation: Operation) -> ApiError {
+        use ResponseError as E;
+        let on = match self.error() {
+            Some(E::TopicAuthorizationFailed) => "topic",
+            Some(E::GroupAuthorizationFailed) => "group",
+            Some(E::ClusterAuthorizationFailed) => "cluster",
+            _ => return self,
+        };
+        self.permission
+            .get_or_insert_with(|| format!("{operation:?} on the {on}"));
+        self
     }
 
     /// As an [`AdminError`] about this resource or operation.
@@ -171,7 +230,9 @@ impl ApiError {
             | E::ClusterAuthorizationFailed => {
                 "this user may not do that: have an ACL for it added"
             }
-            E::NonEmptyGroup => "stop its consumers first: see `tare kafka groups describe`",
+            E::NonEmptyGroup => {
+                "stop its consumers first: see `tare kafka groups describe`; one with a group.instance.id stays a member until its session timeout"
+            }
             E::GroupIdNotFound => "`tare kafka groups list` shows what there is",
             E::GroupSubscribedToTopic => "stop its consumers first",
             E::ReassignmentInProgress => {
@@ -214,6 +275,14 @@ impl ItemResult {
         }
     }
 
+    /// The same, with the permission that is missing if that is the reason.
+    pub(super) fn needing(self, operation: Operation) -> ItemResult {
+        ItemResult {
+            name: self.name,
+            error: self.error.map(|error| error.needing(operation)),
+        }
+    }
+
     /// Whether a topic was not created because it exists (TopicAlreadyExists).
     #[must_use]
     pub fn is_existing_topic(&self) -> bool {
@@ -230,5 +299,42 @@ impl ItemResult {
             .iter()
             .filter_map(|one| Some(one.error.clone()?.about(&one.name)));
         errors.next().map_or(Ok(()), Err)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_permission_is_named_with_what_it_is_on() {
+        for (error, operation, expected) in [
+            (
+                ResponseError::TopicAuthorizationFailed,
+                Operation::DescribeConfigs,
+                "this user needs DescribeConfigs on the topic",
+            ),
+            (
+                ResponseError::GroupAuthorizationFailed,
+                Operation::Read,
+                "this user needs Read on the group",
+            ),
+            (
+                ResponseError::ClusterAuthorizationFailed,
+                Operation::Alter,
+                "this user needs Alter on the cluster",
+            ),
+        ] {
+            let refused = check(error.code(), None, "it").unwrap_err();
+            // The first that names the operation is the nearest to the request.
+            let refused = refused.needing(operation).needing(Operation::Create);
+            let text = refused.to_string();
+            assert!(text.contains(expected), "{text}");
+            let one = ItemResult::of("it", error.code(), None).needing(operation);
+            assert!(one.error.unwrap().to_string().contains(expected));
+        }
+        let other = check(ResponseError::InvalidConfig.code(), None, "it").unwrap_err();
+        let text = other.needing(Operation::AlterConfigs).to_string();
+        assert!(!text.contains("needs"), "{text}");
     }
 }

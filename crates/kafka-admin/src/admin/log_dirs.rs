@@ -5,7 +5,7 @@ use serde::Serialize;
 use tare_record::schemas::JsonSchema;
 
 use super::Admin;
-use super::error::{ApiError, Result, check};
+use super::error::{ApiError, Operation, Result, check};
 
 /// A folder of a broker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -60,7 +60,8 @@ impl Admin {
                 answer.error_code,
                 None,
                 format_args!("the disks of broker {broker}"),
-            )?;
+            )
+            .map_err(|error| error.needing(Operation::Describe))?;
             for dir in answer.results {
                 let mut partitions: Vec<ReplicaSize> = Vec::new();
                 for topic in &dir.topics {

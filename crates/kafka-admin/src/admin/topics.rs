@@ -13,7 +13,7 @@ use tare_record::schemas::JsonSchema;
 
 use crate::client::RetryBackoff;
 
-use super::error::{AdminError, Result, check};
+use super::error::{AdminError, Operation, Result, check};
 use super::{Admin, ids, topic_name};
 
 /// A topic.
@@ -161,7 +161,8 @@ impl Admin {
             let name = topic.name.as_ref().map(|name| name.to_string());
             let name = name.unwrap_or_default();
             if !is_leaderless(topic.error_code) {
-                check(topic.error_code, None, format_args!("topic {name}"))?;
+                check(topic.error_code, None, format_args!("topic {name}"))
+                    .map_err(|error| error.needing(Operation::Describe))?;
             }
             found.insert(name, view(topic));
         }

@@ -119,6 +119,7 @@ mod tests {
             code,
             name: format!("error {code}"),
             message: None,
+            permission: None,
         };
         ItemResult {
             name: "orders".to_owned(),

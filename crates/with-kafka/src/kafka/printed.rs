@@ -23,8 +23,8 @@ pub struct DescribedTopic {
     /// The topic.
     #[serde(flatten)]
     pub topic: TopicDescription,
-    /// Keys that are set on it.
-    pub configs: Vec<Config>,
+    /// Keys that are set on it; none when this user may not read them.
+    pub configs: Option<Vec<Config>>,
 }
 
 /// Something with its configuration.

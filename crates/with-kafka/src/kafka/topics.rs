@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use anyhow::Context;
 use tare_kafka_admin::admin::{
-    Admin, ConfigSource, InternalTopics, ItemResult, Mode, NewTopic, PartitionLayout, Resource,
-    TopicDescription, TopicIdentity,
+    Admin, AdminError, ConfigSource, InternalTopics, ItemResult, Mode, NewTopic, PartitionLayout,
+    Resource, TopicDescription, TopicIdentity,
 };
 
 use tare_cli::exit::bad_input;
@@ -117,9 +118,16 @@ pub fn run(admin: &mut Admin, args: &Args, common: &CommonArgs) -> anyhow::Resul
             });
             common.show(&topics, |topics| show(topics))
         }
-        Action::Describe { names } => common.show(&described(admin, names)?, |described| {
-            described.iter().try_for_each(describe)
-        }),
+        Action::Describe { names } => {
+            let (described, refused) = described(admin, names)?;
+            common.show(&described, |described| {
+                described.iter().try_for_each(describe)
+            })?;
+            match refused {
+                Some(error) => Err(error).context("configurations are not shown"),
+                None => Ok(()),
+            }
+        }
         Action::Create(args) => create(admin, args, common),
         Action::AddPartitions {
             topic,
@@ -198,23 +206,35 @@ fn show(topics: &[TopicDescription]) -> anyhow::Result<()> {
     table(&header, rows)
 }
 
-/// Topics with what is set on them.
-fn described(admin: &mut Admin, names: &[String]) -> anyhow::Result<Vec<DescribedTopic>> {
-    let topics = admin.topics_named(names)?;
-    let resources: Vec<Resource> = names.iter().cloned().map(Resource::Topic).collect();
-    let mut configs: BTreeMap<Resource, _> = admin.configs(&resources, None)?.into_iter().collect();
-    let described = topics.into_iter().map(|topic| {
+/// Topics with what is set on them, as far as this user may read that, and why not.
+fn described(
+    admin: &mut Admin,
+    names: &[String],
+) -> anyhow::Result<(Vec<DescribedTopic>, Option<AdminError>)> {
+    let mut refused = None;
+    let mut described = Vec::new();
+    for topic in admin.topics_named(names)? {
         let resource = Resource::Topic(topic.name.clone());
-        let mut configs = configs.remove(&resource).unwrap_or_default();
-        configs.retain(|config| config.source == ConfigSource::DynamicTopic);
-        DescribedTopic { topic, configs }
-    });
-    Ok(described.collect())
+        let configs = match admin.configs(&[resource], None) {
+            Ok(found) => {
+                let all = found.into_iter().flat_map(|(_, configs)| configs);
+                let set = all.filter(|config| config.source == ConfigSource::DynamicTopic);
+                Some(set.collect())
+            }
+            Err(error) if error.is_forbidden() => {
+                refused.get_or_insert(error);
+                None
+            }
+            Err(error) => return Err(error.into()),
+        };
+        described.push(DescribedTopic { topic, configs });
+    }
+    Ok((described, refused))
 }
 
 fn describe(DescribedTopic { topic, configs }: &DescribedTopic) -> anyhow::Result<()> {
     print(&format!("{} · {}\n", topic.name, maybe(topic.id.as_ref())))?;
-    for config in configs {
+    for config in configs.iter().flatten() {
         let value = maybe(config.value.as_ref());
         print(&format!("  {} = {value}\n", config.name))?;
     }

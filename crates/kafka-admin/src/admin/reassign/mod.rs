@@ -16,7 +16,7 @@ use tare_record::schemas::JsonSchema;
 
 use crate::reassignment::{CandidateBroker, PartitionReassignment, ReplicaAssignment};
 
-use super::error::{AdminError, ItemResult, Result, check};
+use super::error::{AdminError, ItemResult, Operation, Result, check};
 use super::offsets::Key;
 use super::{Admin, broker_ids, by_topic, ids};
 
@@ -163,7 +163,8 @@ impl Admin {
             answer.error_code,
             answer.error_message.as_ref(),
             "what is moving",
-        )?;
+        )
+        .map_err(|error| error.needing(Operation::Describe))?;
         let mut all = Vec::new();
         for topic in &answer.topics {
             all.extend(topic.partitions.iter().map(|one| OngoingReassignment {
@@ -212,16 +213,14 @@ impl Admin {
             answer.error_code,
             answer.error_message.as_ref(),
             "the reassignment",
-        )?;
+        )
+        .map_err(|error| error.needing(Operation::Alter))?;
         let mut results = Vec::new();
         for topic in &answer.responses {
             for one in &topic.partitions {
                 let name = format!("{}-{}", topic.name.as_str(), one.partition_index);
-                results.push(ItemResult::of(
-                    name,
-                    one.error_code,
-                    one.error_message.as_ref(),
-                ));
+                let result = ItemResult::of(name, one.error_code, one.error_message.as_ref());
+                results.push(result.needing(Operation::Alter));
             }
         }
         Ok(results)
