@@ -188,6 +188,7 @@ mod tests {
             to: 9,
             batches: 1,
             records: 9,
+            markers: 0,
             size_bytes: 99,
             differences: Vec::new(),
             // One for each replica that was not read, and one for a replica that is alone.

@@ -48,7 +48,7 @@ function Results({ results }: { results: readonly ReplicaComparison[] }): JSX.El
               <th scope="row">{one.partition}</th>
               <td>{one.result === "different" ? <b>▲ {RESULTS[one.result]}</b> : RESULTS[one.result]}</td>
               <td>{one.replicas.map((replica) => `${replica.broker}${replica.corrupt > 0 ? ` (${count(replica.corrupt)} corrupt)` : ""}`).join(", ")}</td>
-              <td>{one.to > one.from ? `${count(one.from)}–${count(one.to)}` : MISSING}</td><td class="n">{count(one.records)}</td><td class="n">{size(one.size_bytes)}</td><td class="words">{one.notes.join("; ")}</td>
+              <td>{one.to > one.from ? `${count(one.from)}–${count(one.to)}` : MISSING}</td><td class="n">{count(one.records)}{one.markers > 0 && <span class="range">and {plural(one.markers, "transaction marker")}</span>}</td><td class="n">{size(one.size_bytes)}</td><td class="words">{one.notes.join("; ")}</td>
             </tr>
           ))}
         </tbody>

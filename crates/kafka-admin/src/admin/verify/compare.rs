@@ -24,6 +24,8 @@ pub struct BatchMark {
     pub size_bytes: u64,
     /// Its records.
     pub records: u32,
+    /// Whether it holds a transaction marker, which no consumer sees, instead of records.
+    pub is_marker: bool,
 }
 
 impl BatchMark {
@@ -35,6 +37,7 @@ impl BatchMark {
             crc: header.crc,
             size_bytes: header.batch_bytes as u64,
             records: header.records,
+            is_marker: header.attributes.is_control(),
         }
     }
 }
@@ -53,6 +56,7 @@ pub struct Difference {
 pub(super) struct Comparison {
     pub(super) batches: u64,
     pub(super) records: u64,
+    pub(super) markers: u64,
     pub(super) bytes: u64,
     /// The offset up to which everything was compared.
     pub(super) at: i64,
@@ -101,7 +105,10 @@ pub(super) fn compare(queues: &mut BTreeMap<i32, ReplicaQueue>, found: &mut Comp
             && all.all(|other| *other == first)
         {
             found.batches += 1;
-            found.records += u64::from(mark.records);
+            match mark.is_marker {
+                true => found.markers += u64::from(mark.records),
+                false => found.records += u64::from(mark.records),
+            }
             found.bytes += mark.size_bytes;
             found.at = mark.next_offset;
         } else {
@@ -128,6 +135,7 @@ mod tests {
             crc,
             size_bytes: 100,
             records: 10,
+            is_marker: false,
         }
     }
 
@@ -146,6 +154,20 @@ mod tests {
         compare(&mut queues, &mut found);
         assert_eq!((found.batches, found.records, found.bytes), (2, 20, 200));
         assert_eq!((found.at, found.differences.len()), (20, 0));
+    }
+
+    #[test]
+    fn markers_of_transactions_are_compared_and_are_no_records() {
+        let marker = BatchMark {
+            records: 1,
+            is_marker: true,
+            ..mark(10, 2)
+        };
+        let all = [mark(0, 1), marker];
+        let mut queues = BTreeMap::from([(1, queue(&all, true)), (2, queue(&all, true))]);
+        let mut found = Comparison::default();
+        compare(&mut queues, &mut found);
+        assert_eq!((found.batches, found.records, found.markers), (2, 10, 1));
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod compare;
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::time::Duration;
 
 use kafka_protocol::messages::FetchRequest;
 use kafka_protocol::messages::fetch_request::{FetchPartition, FetchTopic};
@@ -16,8 +17,10 @@ use serde::Serialize;
 use tare_kafka::records::Batches;
 use tare_record::schemas::JsonSchema;
 
+use crate::client::RetryBackoff;
+
 use super::configs::Resource;
-use super::error::{AdminError, Result, check};
+use super::error::{AdminError, Operation, Result, check};
 use super::offsets::{self, OffsetSpec};
 use super::topics::PartitionInfo;
 use super::{Admin, topic_name};
@@ -31,6 +34,8 @@ const FETCH_VERSION_MAX: i16 = 12;
 const FETCH_BYTES: i32 = 4 << 20;
 /// Replica id of a debugging client.
 const DEBUG_REPLICA_ID: i32 = -2;
+/// Longest wait for followers in sync to hear of the end: ten times the default of `replica.fetch.wait.max.ms`.
+const FOLLOWERS_WITHIN: Duration = Duration::from_secs(5);
 /// `max_wait_ms` of a fetch for records that exist.
 const WAIT_MS: i32 = 500;
 
@@ -53,6 +58,8 @@ pub struct ReplicaComparison {
     pub batches: u64,
     /// Records in them.
     pub records: u64,
+    /// Transaction markers in them, which no consumer sees.
+    pub markers: u64,
     /// Their bytes, of one replica.
     pub size_bytes: u64,
     /// Where replicas differ, the first few places.
@@ -113,7 +120,7 @@ impl Admin {
     /// Compares the replicas of a partition up to the lowest of their high watermarks, or until `watch` ends it.
     ///
     /// # Errors
-    /// If the partition does not exist, or a replica stops answering.
+    /// If the partition does not exist. A replica that cannot be read is left out, with a note.
     pub fn verify(
         &mut self,
         topic: &str,
@@ -131,10 +138,20 @@ impl Admin {
             }
         }
         let mut is_complete = notes.is_empty() && readers.len() == partition.replicas.len();
+        self.await_followers(topic, partition, &mut readers);
+        let leader_end = readers.values().map(|one| one.view.end).max();
         let from = readers.values().map(|one| one.view.first).max();
         let to = readers.values().map(|one| one.view.end).min();
         let from = from.unwrap_or_default();
         let to = to.unwrap_or_default().max(from);
+        if let Some(end) = leader_end.filter(|end| *end > to) {
+            let behind = readers.values().filter(|one| one.view.end < end);
+            let behind: Vec<String> = behind.map(|one| one.view.broker.to_string()).collect();
+            notes.push(format!(
+                "compared up to offset {to} of {end}: replicas on brokers {} are behind",
+                behind.join(", ")
+            ));
+        }
         let mut found = Comparison {
             at: from,
             ..Comparison::default()
@@ -149,10 +166,17 @@ impl Admin {
                 let Some(reader) = readers.get_mut(broker) else {
                     continue;
                 };
-                if queue.pending.is_empty() && !queue.is_done {
-                    self.read_more(topic, partition.partition, reader, queue, from, to)?;
+                if queue.pending.is_empty()
+                    && !queue.is_done
+                    && let Err(error) =
+                        self.read_more(topic, partition.partition, reader, queue, from, to)
+                {
+                    notes.push(format!("replica on broker {broker}: {error}"));
+                    readers.remove(broker);
+                    is_complete = false;
                 }
             }
+            queues.retain(|broker, _| readers.contains_key(broker));
             compare(&mut queues, &mut found);
             let progress = ComparisonProgress {
                 from,
@@ -187,10 +211,41 @@ impl Admin {
             to,
             batches: found.batches,
             records: found.records,
+            markers: found.markers,
             size_bytes: found.bytes,
             differences: found.differences,
             notes,
         })
+    }
+
+    /// Followers in sync know of the end of their leader with their next fetch, half a second later: waits until they have what the
+    /// leader has now.
+    fn await_followers(
+        &mut self,
+        topic: &str,
+        partition: &PartitionInfo,
+        readers: &mut BTreeMap<i32, ReplicaReader>,
+    ) {
+        let Some(end) = readers.values().map(|one| one.view.end).max() else {
+            return;
+        };
+        let mut patience = RetryBackoff::of(FOLLOWERS_WITHIN);
+        loop {
+            let mut is_behind = false;
+            for reader in readers.values_mut().map(|reader| &mut reader.view) {
+                if reader.end < end && partition.in_sync.contains(&reader.broker) {
+                    let at = reader.end.max(reader.first);
+                    // One that does not answer now is noted when it is read.
+                    if let Ok(data) = self.fetch(topic, partition.partition, reader.broker, at) {
+                        reader.end = data.high_watermark;
+                        is_behind |= reader.end < end;
+                    }
+                }
+            }
+            if !is_behind || !patience.wait() {
+                return;
+            }
+        }
     }
 
     fn is_compacted(&mut self, topic: &str, notes: &mut Vec<String>) -> Result<bool> {
@@ -224,7 +279,8 @@ impl Admin {
         let Some(one) = all.into_iter().next() else {
             return Err(AdminError::Input("it says nothing about itself".to_owned()));
         };
-        check(one.error_code, None, "its first offset")?;
+        check(one.error_code, None, "its first offset")
+            .map_err(|error| error.needing(Operation::Describe))?;
         let first = one.offset;
         let data = self.fetch(topic, partition.partition, broker, first)?;
         Ok(ReplicaReader {
@@ -303,7 +359,7 @@ impl Admin {
             .with_session_epoch(-1)
             .with_topics(vec![requested]);
         let what = format!("{topic}-{partition} on broker {broker}");
-        self.with_retries(|admin| {
+        let fetched = self.with_retries(|admin| {
             let cluster = &mut admin.cluster;
             let answer = cluster.request_to(broker, &request, FETCH_VERSION_MAX)?;
             check(answer.error_code, None, &what)?;
@@ -312,6 +368,7 @@ impl Admin {
                 return Err(AdminError::Input(format!("{what} is not there")));
             };
             check(data.error_code, None, &what).map(|()| data)
-        })
+        });
+        fetched.map_err(|error| error.needing(Operation::Read))
     }
 }
