@@ -147,7 +147,7 @@ function group(state, name) {
 function groups(state) {
   const rows = GROUPS.flatMap(([name, groupState, type]) => {
     const one = group(state, name);
-    return one === null || state.deleted?.has(name) ? [] : [{ name, state: groupState, group_type: type, protocol_type: "consumer", coordinator: 2, topics: [...new Set(one.partitions.map((row) => row.topic))], lag: one.lag, consumed_per_s: groupState === "Stable" ? wave(seconds(), 80, 120) : 0 }];
+    return one === null || state.deleted?.has(name) ? [] : [{ name, state: groupState, group_type: type, protocol_type: "consumer", coordinator: 2, topics: [...new Set(one.partitions.map((row) => row.topic))], lag: one.lag, beyond_end: one.partitions.filter((row) => row.commit === "beyond-end").length, before_start: 0, consumed_per_s: groupState === "Stable" ? wave(seconds(), 80, 120) : 0 }];
   });
   return { at_ms: Date.now(), groups: rows };
 }
@@ -162,7 +162,7 @@ function configs(keys, own, source) {
   return keys.map(([name, value, documentation, isReadOnly = false, isSensitive = false]) => ({ name, value: isSensitive ? null : own[name] ?? value, source: own[name] !== undefined ? source : isReadOnly ? "static-broker" : "default", is_read_only: isReadOnly, is_sensitive: isSensitive, default: value, documentation }));
 }
 
-const detail = (state, topic, isBare) => ({ name: topic.name, id: "80b8aa32-2dd3-4448-90f9-5ee70866ec74", is_internal: topic.isInternal, configs: configs(TOPIC_KEYS, topic.configs, "dynamic-topic"), min_in_sync: Number(topic.configs["min.insync.replicas"] ?? 1), live: topicLive(state, topic, isBare) });
+const detail = (state, topic, isBare) => ({ name: topic.name, id: "80b8aa32-2dd3-4448-90f9-5ee70866ec74", is_internal: topic.isInternal, configs: configs(TOPIC_KEYS, topic.configs, "dynamic-topic"), min_in_sync: Number(topic.configs["min.insync.replicas"] ?? 1), live: topicLive(state, topic, isBare), problems: [] });
 
 function broker(state, id, isBare) {
   const row = brokers(state, isBare)[id - 1];
@@ -217,8 +217,8 @@ function job(state, id) {
   const done = Math.min(one.partitions, Math.floor((Date.now() - one.begun) / 1200));
   const results = Array.from({ length: done }, (_, partition) => {
     const isOdd = partition === 1;
-    const batch = { offset: 4096, next_offset: 4160, leader_epoch: 4, crc: 0x1bad_cafe, size_bytes: 4242, records: 64 };
-    return { topic: one.topic, partition, result: isOdd ? "different" : "identical", replicas: [1, 2, 3].map((broker) => ({ broker, is_leader: broker === 1, first: 0, end: 8000, corrupt: isOdd && broker === 2 ? 1 : 0 })), from: 0, to: 8000, batches: 130, records: 8000, size_bytes: PARTITION_BYTES, differences: isOdd ? [{ offset: 4096, batches: { 1: batch, 2: { ...batch, crc: 0x00c0_ffee }, 3: null } }] : [], notes: [] };
+    const batch = { offset: 4096, next_offset: 4160, leader_epoch: 4, crc: 0x1bad_cafe, size_bytes: 4242, records: 64, is_marker: false };
+    return { topic: one.topic, partition, result: isOdd ? "different" : "identical", replicas: [1, 2, 3].map((broker) => ({ broker, is_leader: broker === 1, first: 0, end: 8000, corrupt: isOdd && broker === 2 ? 1 : 0 })), from: 0, to: 8000, batches: 130, records: 8000, markers: 0, size_bytes: PARTITION_BYTES, differences: isOdd ? [{ offset: 4096, batches: { 1: batch, 2: { ...batch, crc: 0x00c0_ffee }, 3: null } }] : [], notes: [] };
   });
   return { id, topic: one.topic, state: one.isStopped ? "stopped" : done === one.partitions ? "done" : "running", partitions: one.partitions, done, compared_bytes: done * PARTITION_BYTES, total_bytes: one.partitions * PARTITION_BYTES, results, problem: null };
 }
@@ -227,7 +227,7 @@ function records(topic, query) {
   const hex = (text) => ({ text, hex: Buffer.from(text).toString("hex"), size_bytes: Buffer.byteLength(text) });
   const wanted = Number(query.get("count") ?? 20);
   const rows = Array.from({ length: wanted }, (_, index) => ({ partition: index % topic.partitions.length, offset: 100_000 - index, timestamp_ms: Date.now() - index * 1000, key: index % 3 === 2 ? null : hex(`customer-${index}`), value: index % 5 === 4 ? { text: null, hex: "00ff10a0".repeat(16), size_bytes: 9000 } : hex(index === 1 ? HTML : `{"order": ${index}, "state": "paid"}`), headers: index % 4 === 0 ? [["trace", hex("b41c")], ["empty", null]] : [] }));
-  return { records: rows, problems: query.get("partition") === null ? [`Partition 1 of ${topic.name} has no leader.`] : [] };
+  return { records: rows, notes: [], problems: query.get("partition") === null ? [`Partition 1 of ${topic.name} has no leader.`] : [] };
 }
 
 function reset(state, name, body) {
@@ -236,7 +236,7 @@ function reset(state, name, body) {
   const to = (row) => ({ earliest: 0, latest: row.end, time: Math.round(row.end / 2), offset: Math.min(row.end, body.to.offset ?? 0), shift: Math.max(0, Math.min(row.end, row.committed + (body.to.records ?? 0))) })[body.to.kind];
   const resets = one.partitions.filter((row) => (body.topics ?? []).length === 0 || body.topics.includes(row.topic)).map((row) => ({ topic: row.topic, partition: row.partition, from: row.committed, to: to(row) }));
   if (body.validate_only !== true) state.resets = { ...state.resets, [name]: Object.fromEntries(resets.map((row) => [row.partition, row.to])) };
-  return [200, { resets, applied: body.validate_only !== true }];
+  return [200, { resets, problems: [], applied: body.validate_only !== true }];
 }
 
 function changeConfigs(own, body) {

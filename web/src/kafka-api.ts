@@ -15,6 +15,7 @@ export type ProblemKind =
   | "under-replicated"
   | "disk"
   | "lag"
+  | "commit-beyond-end"
   | "leader-imbalance"
   | "throttle"
   | "unreadable";
@@ -29,6 +30,18 @@ export type ConfigSource =
   | "default"
   | "dynamic-group"
   | "other";
+/**
+ * Where a committed offset lies in the log of its partition.
+ */
+export type CommitPosition = "in-log" | "before-start" | "beyond-end";
+/**
+ * The state of the transaction of a record.
+ */
+export type TransactionState = "committed" | "aborted" | "open";
+/**
+ * Why a partition is reset to another offset than asked for.
+ */
+export type ResetLimit = "no-later-record" | "start" | "end";
 /**
  * State of a comparison.
  */
@@ -411,7 +424,7 @@ export interface TopicRow {
    */
   size_bytes?: number | null;
   /**
-   * Records between first and last offset; more than there are when the topic is compacted.
+   * Offsets between the first and the end: more than there are records when the topic is compacted or has transactions.
    */
   records?: number | null;
   records_in_per_s?: number | null;
@@ -431,12 +444,19 @@ export interface TopicDetail {
   name: string;
   id?: string | null;
   is_internal: boolean;
-  configs: Config[];
+  /**
+   * Its configuration; none when this user may not read it.
+   */
+  configs?: Config[] | null;
   /**
    * `min.insync.replicas`.
    */
   min_in_sync?: number | null;
   live: TopicLive;
+  /**
+   * What could not be read, with the reason.
+   */
+  problems: string[];
 }
 /**
  * One key.
@@ -548,13 +568,29 @@ export interface PartitionLag {
    */
   committed?: number | null;
   /**
-   * The offset that the next record gets; none when the topic is gone.
+   * The first offset that can still be read; none when it is not known.
+   */
+  first?: number | null;
+  /**
+   * The offset that the next record gets; none when it is not known, or the topic is gone.
    */
   end?: number | null;
   /**
-   * Records in between.
+   * Offsets from the commit to the end; negative when the commit is beyond the end, as in Kafka's own tools.
    */
   lag?: number | null;
+  /**
+   * Those of them that can still be read: fewer than the lag when records were deleted that the group has not read.
+   */
+  readable?: number | null;
+  /**
+   * Where the commit lies; none when that is not known.
+   */
+  commit?: CommitPosition | null;
+  /**
+   * Why the end is not known.
+   */
+  problem?: string | null;
   /**
    * The member that reads it.
    */
@@ -572,6 +608,10 @@ export interface RecordPage {
    * Partitions that could not be read, with the reason.
    */
   problems: string[];
+  /**
+   * Why these may not be all of the newest records.
+   */
+  notes: string[];
 }
 /**
  * A record.
@@ -583,6 +623,10 @@ export interface RecordRow {
   key?: RecordBytes | null;
   value?: RecordBytes | null;
   headers: [string, RecordBytes | null][];
+  /**
+   * How its transaction ended; none when it was written without one, or its end was not read.
+   */
+  transaction?: TransactionState | null;
 }
 /**
  * Bytes of a record, as far as they are shown.
@@ -665,6 +709,10 @@ export interface ApiError {
    * The broker's message.
    */
   message?: string | null;
+  /**
+   * The permission that this user lacks, such as `DescribeConfigs on the topic`.
+   */
+  permission?: string | null;
 }
 /**
  * A replica on a disk.
@@ -731,7 +779,18 @@ export interface GroupRow {
    * Topics of which it has committed offsets.
    */
   topics: string[];
+  /**
+   * Offsets from its commits to the ends; a commit beyond the end counts as 0.
+   */
   lag?: number | null;
+  /**
+   * Partitions whose commit is beyond the end: the topic was made again or has lost records.
+   */
+  beyond_end: number;
+  /**
+   * Partitions whose commit is before the first offset: records were deleted that the group has not read.
+   */
+  before_start: number;
   /**
    * Offsets committed per second.
    */
@@ -751,7 +810,7 @@ export interface GroupLive {
    */
   partitions: PartitionLag[];
   /**
-   * All lags together; none when no partition has one.
+   * Lags of all partitions together, where one beyond the end counts as 0; none when no partition has one.
    */
   lag?: number | null;
 }
@@ -768,7 +827,7 @@ export interface GroupDescription {
    */
   state: string;
   /**
-   * `classic` or `consumer`.
+   * `classic`, `consumer`, `share`, `streams` or something newer.
    */
   group_type: string;
   /**
@@ -783,6 +842,10 @@ export interface GroupDescription {
    * Who is in it.
    */
   members: GroupMember[];
+  /**
+   * What of it is not shown, and what shows it.
+   */
+  not_shown?: string | null;
 }
 /**
  * Who is in a group.
@@ -990,6 +1053,10 @@ export interface ItemResult {
  */
 export interface ResetReply {
   resets: Reset[];
+  /**
+   * Partitions whose offsets are not known, with the reason; nothing is changed then.
+   */
+  problems: string[];
   applied: boolean;
 }
 /**
@@ -1012,6 +1079,10 @@ export interface Reset {
    * What is now, or would be.
    */
   to: number;
+  /**
+   * Why that is not the offset that was asked for.
+   */
+  limit?: ResetLimit | null;
 }
 /**
  * `GET …/verify/{id}`: a comparison of replicas.
@@ -1069,6 +1140,10 @@ export interface ReplicaComparison {
    * Records in them.
    */
   records: number;
+  /**
+   * Transaction markers in them, which no consumer sees.
+   */
+  markers: number;
   /**
    * Their bytes, of one replica.
    */
@@ -1154,6 +1229,10 @@ export interface BatchMark {
    * Its records.
    */
   records: number;
+  /**
+   * Whether it holds a transaction marker, which no consumer sees, instead of records.
+   */
+  is_marker: boolean;
 }
 /**
  * Event `metrics` of the stream `?metrics=true`: metrics of all brokers, by Jolokia, Prometheus exporter or JMX.

@@ -209,6 +209,8 @@ metrics! {
         "Partitions, brokers or groups with a problem of this kind.";
     KAFKA_GROUP_LAG: "tare_kafka_group_lag_records", Gauge, Number,
         "Records that a consumer group is behind.";
+    KAFKA_OUTSIDE_LOG: "tare_kafka_group_commits_outside_log", Gauge, Number,
+        "Partitions whose commit of a consumer group lies beyond the end, or before the first offset.";
     KAFKA_RECORDS_IN: "tare_kafka_records_in_per_second", Gauge, PerSecond,
         "Records per second into all topics of the cluster.";
 }

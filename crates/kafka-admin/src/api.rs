@@ -89,6 +89,8 @@ pub enum ProblemKind {
     Disk,
     /// Groups beyond the lag limit.
     Lag,
+    /// Groups with committed offsets beyond the end of a partition.
+    CommitBeyondEnd,
     /// Partitions not led by their preferred leader.
     LeaderImbalance,
     /// Replication throttles although nothing moves.
@@ -177,7 +179,7 @@ pub struct TopicRow {
     pub leader_imbalance: u32,
     /// Bytes of all replicas.
     pub size_bytes: Option<u64>,
-    /// Records between first and last offset; more than there are when the topic is compacted.
+    /// Offsets between the first and the end: more than there are records when the topic is compacted or has transactions.
     pub records: Option<u64>,
     pub records_in_per_s: Option<f64>,
     /// `retention.ms`; −1 for ever.
@@ -192,10 +194,13 @@ pub struct TopicDetail {
     pub name: String,
     pub id: Option<String>,
     pub is_internal: bool,
-    pub configs: Vec<Config>,
+    /// Its configuration; none when this user may not read it.
+    pub configs: Option<Vec<Config>>,
     /// `min.insync.replicas`.
     pub min_in_sync: Option<u32>,
     pub live: TopicLive,
+    /// What could not be read, with the reason.
+    pub problems: Vec<String>,
 }
 
 /// Event `topic` of the stream `?topic=NAME`: what changes of a topic.
@@ -238,6 +243,8 @@ pub struct RecordPage {
     pub records: Vec<RecordRow>,
     /// Partitions that could not be read, with the reason.
     pub problems: Vec<String>,
+    /// Why these may not be all of the newest records.
+    pub notes: Vec<String>,
 }
 
 /// A record.
@@ -249,6 +256,19 @@ pub struct RecordRow {
     pub key: Option<RecordBytes>,
     pub value: Option<RecordBytes>,
     pub headers: Vec<(String, Option<RecordBytes>)>,
+    /// How its transaction ended; none when it was written without one, or its end was not read.
+    pub transaction: Option<TransactionState>,
+}
+
+/// The state of the transaction of a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TransactionState {
+    Committed,
+    /// Consumers with `isolation.level=read_committed` do not see the record.
+    Aborted,
+    /// Not ended yet.
+    Open,
 }
 
 /// Bytes of a record, as far as they are shown.
@@ -316,7 +336,12 @@ pub struct GroupRow {
     pub coordinator: i32,
     /// Topics of which it has committed offsets.
     pub topics: Vec<String>,
+    /// Offsets from its commits to the ends; a commit beyond the end counts as 0.
     pub lag: Option<u64>,
+    /// Partitions whose commit is beyond the end: the topic was made again or has lost records.
+    pub beyond_end: u64,
+    /// Partitions whose commit is before the first offset: records were deleted that the group has not read.
+    pub before_start: u64,
     /// Offsets committed per second.
     pub consumed_per_s: Option<f64>,
 }
@@ -359,6 +384,8 @@ pub struct ItemResults {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ResetReply {
     pub resets: Vec<Reset>,
+    /// Partitions whose offsets are not known, with the reason; nothing is changed then.
+    pub problems: Vec<String>,
     pub applied: bool,
 }
 

@@ -13,8 +13,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::admin::reassign::{OngoingReassignment, Throttles};
-use crate::admin::{GroupDescription, GroupListing, LogDir, TopicDescription};
+use crate::admin::{LogDir, TopicDescription};
 use crate::api::ClusterProblem;
+
+use collect::GroupsReading;
 
 /// Age at which sizes, configurations and first offsets are read again.
 const SLOW_EVERY: Duration = Duration::from_secs(15);
@@ -84,9 +86,7 @@ pub struct ClusterReading {
     topics: Vec<TopicDescription>,
     /// By topic, at the place of the partition's number.
     offsets: HashMap<String, Vec<LogOffsets>>,
-    groups: Vec<GroupListing>,
-    described: BTreeMap<String, GroupDescription>,
-    committed: BTreeMap<String, BTreeMap<(String, i32), i64>>,
+    groups: GroupsReading,
     ongoing: Vec<OngoingReassignment>,
     throttles: Throttles,
     slow: Arc<SlowReading>,
@@ -129,7 +129,13 @@ impl ClusterReading {
     /// Whether a group may exist: the cluster lists it, or not all brokers have answered.
     #[must_use]
     pub fn may_have_group(&self, name: &str) -> bool {
-        !self.silent.is_empty() || self.groups.iter().any(|group| group.name == name)
+        !self.silent.is_empty() || self.groups.listed.iter().any(|group| group.name == name)
+    }
+
+    /// Why the members of a group could not be read.
+    #[must_use]
+    pub fn why_undescribed(&self, name: &str) -> Option<&str> {
+        self.groups.undescribed.get(name).map(String::as_str)
     }
 
     fn offsets_of(&self, topic: &str, partition: i32) -> LogOffsets {

@@ -67,7 +67,13 @@ fn a_group_is_set_counted_moved_and_deleted() {
         "--to-time",
         "2100-01-01T00:00:00Z",
     ];
-    assert_eq!(bed.json(&words)[0]["to"], 300);
+    let late = bed.json(&words);
+    assert_eq!(
+        (&late[0]["to"], &late[0]["limit"]),
+        (&json!(300), &json!("no-later-record"))
+    );
+    let text = bed.text(&[&words[..], &["--dry-run"]].concat());
+    assert!(text.contains("no record at or after that time"), "{text}");
 
     let listed = bed.json(&["groups", "list"]);
     let mut groups = listed.as_array().unwrap().iter();

@@ -9,6 +9,7 @@ mod bed;
 mod external;
 mod faults;
 mod groups;
+mod lags;
 mod metrics;
 mod moves;
 #[path = "../rig/mod.rs"]

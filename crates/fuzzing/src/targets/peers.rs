@@ -266,7 +266,7 @@ fn administrate(admin: &mut Admin, action: u8) {
         2 => admin.topics_named(&["t"]).err(),
         3 => admin.groups().err(),
         4 => admin.group("g").err(),
-        5 => admin.group_lag("g").err(),
+        5 => admin.group_lags(&["g"]).err(),
         6 => admin.committed("g").err(),
         7 => admin.log_dirs(None).err(),
         8 => {

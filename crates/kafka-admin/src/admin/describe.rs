@@ -129,13 +129,14 @@ impl Admin {
     }
 
     /// Leader and voters of the controller quorum. In KRaft mode, the controller id in a broker's metadata is any live
-    /// broker's.
+    /// broker's; with ZooKeeper it is the controller, and there is no quorum.
     ///
     /// # Errors
     /// If no broker answers.
     pub fn quorum(&mut self) -> Result<(Option<i32>, Vec<i32>)> {
         if !self.cluster.versions()?.knows::<DescribeQuorumRequest>() {
-            return Ok((None, Vec::new()));
+            let controller = self.cluster.metadata(Some(Vec::new()))?.controller_id.0;
+            return Ok(((controller >= 0).then_some(controller), Vec::new()));
         }
         let log = TopicData::default()
             .with_topic_name(topic_name("__cluster_metadata"))

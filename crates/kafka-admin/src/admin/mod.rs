@@ -24,12 +24,15 @@ pub use change::{Mode, NewTopic, PartitionLayout};
 pub use configs::{Config, ConfigOp, ConfigSource, Resource};
 pub use describe::{BrokerDescription, ClusterDescription};
 pub use error::{AdminError, ApiError, ItemResult, Result};
+pub(crate) use groups::LogBounds;
 pub use groups::{
-    GroupDescription, GroupLag, GroupListing, GroupMember, GroupsFound, NewGroup, PartitionLag,
-    Reset, ResetTo,
+    CommitPosition, GroupDescription, GroupLag, GroupListing, GroupMember, GroupsFound, LagsFound,
+    NewGroup, PartitionLag, Reset, ResetLimit, ResetTo, ResetsFound,
 };
 pub use log_dirs::{LogDir, ReplicaSize};
-pub use offsets::OffsetSpec;
+pub use newest::NewestRecords;
+pub(crate) use offsets::NO_LEADER;
+pub use offsets::{OffsetSpec, OffsetsFound};
 pub use topics::{InternalTopics, PartitionInfo, TopicDescription, TopicIdentity};
 pub use verify::{ComparisonProgress, ComparisonResult, Replica, ReplicaComparison};
 

@@ -1,10 +1,8 @@
 //! The newest records of a partition, bounded.
 
-use std::collections::VecDeque;
+use tare_kafka::records::{BatchDecompressor, Batches, Control, Record};
 
-use tare_kafka::records::{BatchDecompressor, Batches, Record};
-
-use crate::api::{RecordBytes, RecordRow};
+use crate::api::{RecordBytes, RecordRow, TransactionState};
 
 use super::error::{AdminError, Result};
 use super::offsets::OffsetSpec;
@@ -19,8 +17,23 @@ const BATCH_BYTES_MAX: usize = 16 << 20;
 /// Fetches for one partition: offsets may have gaps, and control records are not shown.
 const FETCHES_MAX: usize = 8;
 
+/// The newest records of a partition, and what its newest offsets hold besides.
+#[derive(Debug, Default)]
+pub struct NewestRecords {
+    /// The oldest first.
+    pub records: Vec<RecordRow>,
+    /// Offsets that hold transaction markers.
+    pub markers: u64,
+    /// Offsets without a record: compaction removed it.
+    pub holes: u64,
+    /// Offsets at the end that were not read, since the records before them are too large.
+    pub unread: u64,
+    /// Whether there are older offsets, which were not looked at.
+    pub has_older: bool,
+}
+
 impl Admin {
-    /// The newest records of a partition, at most `count`, the oldest first.
+    /// What the newest `count` offsets of a partition hold.
     ///
     /// # Errors
     /// If the partition has no leader, or a batch is corrupt or too large.
@@ -29,7 +42,7 @@ impl Admin {
         topic: &str,
         partition: &PartitionInfo,
         count: usize,
-    ) -> Result<Vec<RecordRow>> {
+    ) -> Result<NewestRecords> {
         let number = partition.partition;
         let name = format!("{topic}-{number}");
         let leader = partition
@@ -40,46 +53,113 @@ impl Admin {
         let first = self.offsets(keys, OffsetSpec::Earliest)?;
         let end = self.offsets(keys, OffsetSpec::Latest)?;
         let (Some(&first), Some(&end)) = (first.get(&key), end.get(&key)) else {
-            return Ok(Vec::new());
+            return Ok(NewestRecords::default());
         };
         let wanted = i64::try_from(count).unwrap_or(i64::MAX);
-        let mut next = end.saturating_sub(wanted).max(first);
-        let from = next;
-        let mut rows = VecDeque::new();
-        let mut unpacker = BatchDecompressor::new(BATCH_BYTES_MAX);
+        let from = end.saturating_sub(wanted).max(first);
+        let mut window = Window::new(number, from);
         for _ in 0..FETCHES_MAX {
-            if next >= end {
+            let before = window.next;
+            if before >= end {
                 break;
             }
-            let data = self.fetch(topic, number, leader, next)?;
+            let data = self.fetch(topic, number, leader, before)?;
             let bytes = data.records.unwrap_or_default();
-            let before = next;
-            for batch in Batches::new(&bytes) {
-                let wrong = |reason: String| AdminError::Input(format!("{name}: {reason}"));
-                let batch = batch.map_err(|error| wrong(error.to_string()))?;
-                let header = batch.header;
-                next = next.max(header.next_offset());
-                if header.attributes.is_control() {
-                    continue;
-                }
-                let records = unpacker
-                    .unpack(&header, batch.body())
-                    .map_err(|error| wrong(error.to_string()))?;
-                for record in header.records(records) {
-                    let record = record.map_err(|error| wrong(error.to_string()))?;
-                    if record.offset >= from {
-                        if rows.len() == count {
-                            rows.pop_front();
-                        }
-                        rows.push_back(row(number, &record));
-                    }
-                }
-            }
-            if next == before {
+            let wrong = |reason: String| AdminError::Input(format!("{name}: {reason}"));
+            window.add(&bytes).map_err(wrong)?;
+            if window.next == before {
                 break;
             }
         }
-        Ok(rows.into())
+        Ok(window.end(end, from > first))
+    }
+}
+
+/// The offsets that are read, from the first on.
+struct Window {
+    partition: i32,
+    from: i64,
+    next: i64,
+    rows: Vec<RecordRow>,
+    /// Rows of transactions whose end was not read yet, by producer.
+    open: Vec<(i64, usize)>,
+    markers: u64,
+    unpacker: BatchDecompressor,
+}
+
+impl Window {
+    fn new(partition: i32, from: i64) -> Window {
+        Window {
+            partition,
+            from,
+            next: from,
+            rows: Vec::new(),
+            open: Vec::new(),
+            markers: 0,
+            unpacker: BatchDecompressor::new(BATCH_BYTES_MAX),
+        }
+    }
+
+    /// Takes the batches of a fetch.
+    fn add(&mut self, bytes: &[u8]) -> Result<(), String> {
+        for batch in Batches::new(bytes) {
+            let batch = batch.map_err(|error| error.to_string())?;
+            let header = batch.header;
+            self.next = self.next.max(header.next_offset());
+            let records = self
+                .unpacker
+                .unpack(&header, batch.body())
+                .map_err(|error| error.to_string())?;
+            for record in header.records(records) {
+                let record = record.map_err(|error| error.to_string())?;
+                if record.offset < self.from {
+                    continue;
+                }
+                if header.attributes.is_control() {
+                    self.markers += 1;
+                    let ended = match record.control() {
+                        Some(Control::Commit) => TransactionState::Committed,
+                        Some(Control::Abort) => TransactionState::Aborted,
+                        Some(Control::Other(_)) | None => continue,
+                    };
+                    for (producer, at) in &self.open {
+                        if *producer == header.producer_id {
+                            self.rows[*at].transaction = Some(ended);
+                        }
+                    }
+                    self.open
+                        .retain(|(producer, _)| *producer != header.producer_id);
+                } else {
+                    if header.attributes.is_transactional() {
+                        self.open.push((header.producer_id, self.rows.len()));
+                    }
+                    self.rows.push(row(self.partition, &record));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What was found up to the end of the partition.
+    fn end(mut self, end: i64, has_older: bool) -> NewestRecords {
+        let count = |number: i64| u64::try_from(number).unwrap_or_default();
+        // What was written meanwhile.
+        self.rows.retain(|row| row.offset < end);
+        if self.next >= end {
+            for (_, at) in self.open {
+                if let Some(row) = self.rows.get_mut(at) {
+                    row.transaction = Some(TransactionState::Open);
+                }
+            }
+        }
+        let read = count(self.next.min(end) - self.from);
+        NewestRecords {
+            holes: read.saturating_sub(self.rows.len() as u64 + self.markers),
+            markers: self.markers,
+            unread: count(end - self.next),
+            has_older,
+            records: self.rows,
+        }
     }
 }
 
@@ -99,6 +179,7 @@ fn row(partition: i32, record: &Record<'_>) -> RecordRow {
                 (name, header.value.map(RecordBytes::of))
             })
             .collect(),
+        transaction: None,
     }
 }
 

@@ -4,7 +4,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use crate::admin::{Admin, AdminError, Config, OffsetSpec, Resource, TopicDescription};
+use crate::admin::{
+    Admin, AdminError, Config, GroupDescription, GroupListing, OffsetSpec, Resource,
+    TopicDescription,
+};
 use crate::api::ClusterProblem;
 use crate::client::ClientError;
 
@@ -43,6 +46,8 @@ impl ClusterReading {
             silent: BTreeSet::new(),
             unread: Vec::new(),
         };
+        let groups = reader.groups(&live, scope);
+        // Ends after the commits: no consumer is ahead of them then.
         let ends = reader.offsets(&topics, OffsetSpec::Latest);
         let ends: HashMap<(String, i32), LogEnd> = ends.collect();
         let names: BTreeSet<String> = topics.iter().map(|topic| topic.name.clone()).collect();
@@ -67,27 +72,6 @@ impl ClusterReading {
             });
             offsets.insert(topic.name.clone(), logs.collect());
         }
-        let groups: Vec<_> = live.keys().copied().collect();
-        let groups = groups.into_iter().filter_map(|broker| {
-            reader.of_broker(broker, "consumer groups", |admin| admin.groups_of(broker))
-        });
-        let mut groups: Vec<_> = groups.flatten().collect();
-        groups.sort();
-        let mut committed = BTreeMap::new();
-        let mut described = BTreeMap::new();
-        let unread = reader.unread.len();
-        for group in &groups {
-            let name = &group.name;
-            let what = format!("offsets of group {name}");
-            let found = reader.of_broker(group.coordinator, &what, |admin| admin.committed(name));
-            committed.extend(found.map(|found| (name.clone(), found)));
-            if scope.groups.contains(name) {
-                let what = format!("group {name}");
-                let found = reader.of_broker(group.coordinator, &what, |admin| admin.group(name));
-                described.extend(found.map(|found| (name.clone(), found)));
-            }
-        }
-        reader.combine(unread, "consumer groups");
         let ongoing = reader.or_problem("reassignments", |admin| match scope.progress {
             true => admin.reassignments(),
             false => admin.ongoing(),
@@ -104,8 +88,6 @@ impl ClusterReading {
             topics,
             offsets,
             groups,
-            described,
-            committed,
             ongoing: ongoing.unwrap_or_default(),
             throttles: throttles.unwrap_or_else(|| slow.throttles.clone()),
             slow,
@@ -115,6 +97,17 @@ impl ClusterReading {
             took: began.elapsed(),
         })
     }
+}
+
+/// Groups with what they have committed.
+#[derive(Debug, Clone, Default)]
+pub(super) struct GroupsReading {
+    pub(super) listed: Vec<GroupListing>,
+    /// Those of the scope.
+    pub(super) described: BTreeMap<String, GroupDescription>,
+    /// Why those of the scope that are missing could not be described.
+    pub(super) undescribed: BTreeMap<String, String>,
+    pub(super) committed: BTreeMap<String, BTreeMap<(String, i32), i64>>,
 }
 
 struct Reader<'a> {
@@ -159,6 +152,43 @@ impl Reader<'_> {
                 None
             }
         }
+    }
+
+    fn groups(&mut self, live: &BTreeMap<i32, LiveBroker>, scope: &ReadingScope) -> GroupsReading {
+        let listed = live.keys().filter_map(|&broker| {
+            self.of_broker(broker, "consumer groups", |admin| admin.groups_of(broker))
+        });
+        let mut found = GroupsReading {
+            listed: listed.flatten().collect(),
+            ..GroupsReading::default()
+        };
+        found.listed.sort();
+        let unread = self.unread.len();
+        for group in &found.listed {
+            let name = &group.name;
+            if !group.is_share() {
+                let what = format!("offsets of group {name}");
+                let read = self.of_broker(group.coordinator, &what, |admin| admin.committed(name));
+                found
+                    .committed
+                    .extend(read.map(|read| (name.clone(), read)));
+            }
+            if scope.groups.contains(name) {
+                let what = format!("group {name}");
+                let before = self.unread.len();
+                match self.of_broker(group.coordinator, &what, |admin| admin.group(name)) {
+                    Some(read) => {
+                        found.described.insert(name.clone(), read);
+                    }
+                    None => {
+                        let why = self.unread.get(before).map(|problem| problem.text.clone());
+                        found.undescribed.extend(why.map(|why| (name.clone(), why)));
+                    }
+                }
+            }
+        }
+        self.combine(unread, "consumer groups");
+        found
     }
 
     /// Offsets of all partitions, asked of their leaders.

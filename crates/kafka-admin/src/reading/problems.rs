@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::admin::PartitionInfo;
+use crate::admin::{CommitPosition, PartitionInfo};
 use crate::api::{ClusterProblem, ProblemKind};
 
 use super::ClusterView;
@@ -90,7 +90,7 @@ impl ClusterView<'_> {
             "log directories are offline or have less than 15 % free: add disk, shorten the retention, or move partitions",
         );
         if let Some(limit) = self.lag_limit {
-            let late = now.groups.iter().map(|group| &group.name);
+            let late = now.groups.listed.iter().map(|group| &group.name);
             let late = late.filter(|name| now.lag_of(name).is_some_and(|lag| lag > limit));
             add(
                 ProblemKind::Lag,
@@ -98,6 +98,13 @@ impl ClusterView<'_> {
                 "consumer groups are further behind than the limit of this cluster",
             );
         }
+        let lost = now.groups.listed.iter().map(|group| &group.name);
+        let lost = lost.filter(|name| now.commits_at(name, CommitPosition::BeyondEnd) > 0);
+        add(
+            ProblemKind::CommitBeyondEnd,
+            lost.cloned().collect(),
+            "consumer groups have committed offsets beyond the end of a partition: the topic was made again or has lost records, and consumers are reset there (auto.offset.reset); reset the groups",
+        );
         add(
             ProblemKind::LeaderImbalance,
             partitions(&|_, one| one.leader.is_some() && !one.is_preferred_led()),

@@ -3,7 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Instant;
 
-use crate::admin::{GroupLag, LogDir, PartitionInfo, PartitionLag, TopicDescription};
+use crate::admin::{
+    CommitPosition, GroupLag, LogBounds, LogDir, NO_LEADER, PartitionInfo, PartitionLag,
+    TopicDescription,
+};
 use crate::api::{
     BrokerPartition, BrokerRow, ClusterOverview, GroupList, GroupLive, GroupRow, PartitionRow,
     ReassignmentList, TopicGroup, TopicList, TopicLive, TopicRow,
@@ -121,7 +124,7 @@ impl ClusterView<'_> {
             *sizes.entry(topic).or_default() += size;
         }
         let mut lags: HashMap<&str, u64> = HashMap::new();
-        for committed in now.committed.values() {
+        for committed in now.groups.committed.values() {
             for ((topic, partition), offset) in committed {
                 if let Some(end) = now.offsets_of(topic, *partition).end_offset() {
                     let lag = u64::try_from(end.saturating_sub(*offset)).unwrap_or(0);
@@ -178,8 +181,8 @@ impl ClusterView<'_> {
                 records_in_per_s: self.rate(name, one.partition),
             }
         });
-        let groups = now.groups.iter().filter_map(|group| {
-            let committed = now.committed.get(&group.name)?;
+        let groups = now.groups.listed.iter().filter_map(|group| {
+            let committed = now.groups.committed.get(&group.name)?;
             let partitions: Vec<PartitionLag> = committed
                 .iter()
                 .filter(|((topic, _), _)| topic == name)
@@ -217,8 +220,8 @@ impl ClusterView<'_> {
     #[must_use]
     pub fn groups(&self) -> GroupList {
         let now = self.now;
-        let rows = now.groups.iter().map(|group| {
-            let committed = now.committed.get(&group.name);
+        let rows = now.groups.listed.iter().map(|group| {
+            let committed = now.groups.committed.get(&group.name);
             let topics: BTreeSet<&str> = committed
                 .into_iter()
                 .flat_map(|all| all.keys().map(|(topic, _)| topic.as_str()))
@@ -231,6 +234,8 @@ impl ClusterView<'_> {
                 coordinator: group.coordinator,
                 topics: topics.into_iter().map(str::to_owned).collect(),
                 lag: now.lag_of(&group.name),
+                beyond_end: now.commits_at(&group.name, CommitPosition::BeyondEnd),
+                before_start: now.commits_at(&group.name, CommitPosition::BeforeStart),
                 consumed_per_s: self.consumed(&group.name),
             }
         });
@@ -244,13 +249,13 @@ impl ClusterView<'_> {
     #[must_use]
     pub fn group(&self, name: &str) -> Option<GroupLive> {
         let now = self.now;
-        let group = now.described.get(name)?.clone();
+        let group = now.groups.described.get(name)?.clone();
         let nothing = BTreeMap::new();
-        let committed = now.committed.get(name).unwrap_or(&nothing);
+        let committed = now.groups.committed.get(name).unwrap_or(&nothing);
         Some(GroupLive {
             at_ms: now.at_ms,
             lag: GroupLag::of(group, committed, |topic, partition| {
-                now.offsets_of(topic, partition).end_offset()
+                now.log(topic, partition)
             }),
         })
     }
@@ -320,8 +325,8 @@ impl ClusterView<'_> {
 
     fn consumed(&self, group: &str) -> Option<f64> {
         let (then_at, now_at) = (self.before?.at, self.now.at);
-        let before = self.before?.committed.get(group)?;
-        let now = self.now.committed.get(group)?;
+        let before = self.before?.groups.committed.get(group)?;
+        let now = self.now.groups.committed.get(group)?;
         let mut rate = Rate::default();
         for (key, offset) in now {
             // A commit that was reset to an earlier offset consumed nothing.
@@ -346,17 +351,42 @@ impl super::ClusterReading {
 
     /// Lags of a group together; none when it has committed nothing.
     pub(super) fn lag_of(&self, group: &str) -> Option<u64> {
-        let committed = self.committed.get(group)?.iter();
-        let lags: Vec<PartitionLag> = committed
-            .map(|((topic, partition), offset)| self.lag(topic, *partition, *offset))
-            .collect();
+        self.groups.committed.get(group)?;
+        let lags: Vec<PartitionLag> = self.lags(group).collect();
         total(&lags)
     }
 
-    /// The lag of a group on a partition. The ends are read before the commits: a consumer may be ahead of them.
+    /// Commits of a group that lie there.
+    pub(super) fn commits_at(&self, group: &str, position: CommitPosition) -> u64 {
+        let there = self.lags(group).filter(|one| one.commit == Some(position));
+        there.count() as u64
+    }
+
+    fn lags<'a>(&'a self, group: &str) -> impl Iterator<Item = PartitionLag> + use<'a> {
+        let committed = self.groups.committed.get(group).into_iter().flatten();
+        committed.map(|((topic, partition), offset)| self.lag(topic, *partition, *offset))
+    }
+
+    /// The lag of a group on a partition.
     fn lag(&self, topic: &str, partition: i32, committed: i64) -> PartitionLag {
-        let end = self.offsets_of(topic, partition).end_offset();
-        PartitionLag::of(topic, partition, Some(committed), end)
+        let log = self.log(topic, partition);
+        PartitionLag::of(topic, partition, Some(committed), log)
+    }
+
+    /// The log of a partition. The end that one without a leader had before is older than the commits.
+    fn log(&self, topic: &str, partition: i32) -> LogBounds {
+        let offsets = self.offsets_of(topic, partition);
+        let topics = self.topics.iter().filter(|one| one.name == topic);
+        let mut partitions = topics.flat_map(|one| &one.partitions);
+        let is_led = partitions
+            .find(|one| one.partition == partition)
+            .is_none_or(|one| one.leader.is_some());
+        LogBounds {
+            first: offsets.first,
+            end: offsets.end_offset(),
+            is_end_old: offsets.end.is_some_and(|end| end.at < self.at),
+            problem: (!is_led).then(|| NO_LEADER.to_owned()),
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::admin::PartitionInfo;
+use crate::admin::{CommitPosition, GroupListing, PartitionInfo};
 use crate::api::ProblemKind;
 
 fn partition(
@@ -59,15 +59,17 @@ fn reading(at: Instant, ends: [i64; 3], committed: i64) -> ClusterReading {
         live: BTreeMap::from([(1, broker(1)), (2, broker(2))]),
         topics: vec![topic("lost", lost), topic("orders", orders)],
         offsets: HashMap::from(offsets),
-        groups: vec![GroupListing {
-            name: "readers".to_owned(),
-            state: "Stable".to_owned(),
-            group_type: "classic".to_owned(),
-            protocol_type: "consumer".to_owned(),
-            coordinator: 1,
-        }],
-        described: BTreeMap::new(),
-        committed: BTreeMap::from([("readers".to_owned(), commits)]),
+        groups: GroupsReading {
+            listed: vec![GroupListing {
+                name: "readers".to_owned(),
+                state: "Stable".to_owned(),
+                group_type: "classic".to_owned(),
+                protocol_type: "consumer".to_owned(),
+                coordinator: 1,
+            }],
+            committed: BTreeMap::from([("readers".to_owned(), commits)]),
+            ..GroupsReading::default()
+        },
         ongoing: Vec::new(),
         throttles: Throttles::default(),
         slow: Arc::new(slow),
@@ -145,4 +147,54 @@ fn problems_stand_in_the_order_of_their_gravity_with_what_they_are_about() {
     let topic = view.topic("orders").unwrap();
     assert_eq!(topic.groups[0].lag, Some(5010));
     assert!(view.topic("other").is_none());
+}
+
+#[test]
+fn a_commit_beyond_the_end_is_a_problem_and_one_before_the_start_is_counted() {
+    fn alone(now: &ClusterReading) -> ClusterView<'_> {
+        ClusterView {
+            now,
+            before: None,
+            lag_limit: None,
+        }
+    }
+    let mut now = reading(Instant::now(), [100, 50, 7], 120);
+    let view = alone(&now);
+    let group = &view.groups().groups[0];
+    assert_eq!(
+        (group.lag, group.beyond_end, group.before_start),
+        (Some(0), 1, 0)
+    );
+    let topic = view.topic("orders").unwrap();
+    let partition = &topic.groups[0].partitions[0];
+    assert_eq!(
+        (partition.lag, partition.commit),
+        (Some(-70), Some(CommitPosition::BeyondEnd))
+    );
+    let problems = view.problems();
+    let problem = problems
+        .iter()
+        .find(|one| one.kind == ProblemKind::CommitBeyondEnd);
+    assert_eq!(problem.unwrap().examples, ["readers"]);
+
+    // The end of a partition whose leader has gone is that of before: a commit may be ahead of it.
+    now.at += Duration::from_secs(2);
+    let view = alone(&now);
+    assert_eq!(view.groups().groups[0].beyond_end, 0);
+    assert!(
+        view.problems()
+            .iter()
+            .all(|one| one.kind != ProblemKind::CommitBeyondEnd)
+    );
+
+    let mut now = reading(Instant::now(), [100, 50, 7], 10);
+    now.offsets.get_mut("orders").unwrap()[1].first = Some(30);
+    let view = alone(&now);
+    let group = &view.groups().groups[0];
+    assert_eq!(
+        (group.lag, group.beyond_end, group.before_start),
+        (Some(40), 0, 1)
+    );
+    let topic = view.topic("orders").unwrap();
+    assert_eq!(topic.groups[0].partitions[0].readable, Some(20));
 }

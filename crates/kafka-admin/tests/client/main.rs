@@ -6,6 +6,7 @@
 )]
 
 mod fake;
+mod groups;
 mod security;
 
 use std::io::Write;

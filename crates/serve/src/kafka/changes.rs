@@ -33,8 +33,8 @@ const FOLLOW_EVERY: Duration = Duration::from_secs(1);
 const FOLLOW_PAUSE_MAX: Duration = Duration::from_secs(30);
 /// Looks at moves without an answer of the brokers after which they are not followed any more: those of a day.
 const FOLLOW_FAILURES_MAX: u32 = 2900;
-/// Longest time that reading the newest records takes before the partitions that are left are named instead.
-const RECORDS_WITHIN: Duration = Duration::from_secs(10);
+/// Seconds that reading the newest records takes before the partitions that are left are named instead.
+const RECORDS_SECONDS_MAX: u64 = 10;
 
 fn mode(validate_only: bool) -> Mode {
     match validate_only {
@@ -196,7 +196,7 @@ pub fn records(
         ));
     }
     watcher.look_up(|admin| {
-        let until = Instant::now() + RECORDS_WITHIN;
+        let until = Instant::now() + Duration::from_secs(RECORDS_SECONDS_MAX);
         let topics = admin.topics_named(&[name])?;
         let all = topics.iter().flat_map(|topic| &topic.partitions);
         let wanted = all.filter(|one| partition.is_none_or(|number| one.partition == number));
@@ -225,11 +225,12 @@ pub fn reset(watcher: &ClusterWatcher, name: &str, request: &ResetRequest) -> Re
         ResetTarget::Shift { records } => ResetTo::ShiftBy(records),
     };
     let new = NewGroup::made_if(request.new_group);
-    let resets = watcher.change(|admin| {
+    let found = watcher.change(|admin| {
         admin.reset_group(name, &request.topics, to, new, mode(request.validate_only))
     })?;
     Ok(ResetReply {
-        resets,
+        problems: found.problems().collect(),
+        resets: found.resets,
         applied: !request.validate_only,
     })
 }

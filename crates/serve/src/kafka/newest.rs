@@ -3,8 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use tare_kafka_admin::admin::{AdminError, PartitionInfo};
-use tare_kafka_admin::api::{RecordPage, RecordRow};
+use tare_kafka_admin::admin::{AdminError, NewestRecords, PartitionInfo};
+use tare_kafka_admin::api::RecordPage;
+use tare_report::quantity::counted;
 
 /// The newest `count` records of these partitions, read one after the other as long as there is time. A leader that does not answer
 /// is asked once.
@@ -13,12 +14,14 @@ pub fn of_all<'a>(
     partitions: impl Iterator<Item = &'a PartitionInfo>,
     count: usize,
     has_time: impl Fn() -> bool,
-    mut read: impl FnMut(&PartitionInfo) -> Result<Vec<RecordRow>, AdminError>,
+    mut read: impl FnMut(&PartitionInfo) -> Result<NewestRecords, AdminError>,
 ) -> RecordPage {
     let mut page = RecordPage {
         records: Vec::new(),
         problems: Vec::new(),
+        notes: Vec::new(),
     };
+    let mut gaps = Gaps::default();
     let mut silent = BTreeSet::new();
     let mut late = Vec::new();
     for one in partitions {
@@ -34,7 +37,10 @@ pub fn of_all<'a>(
             continue;
         }
         match read(one) {
-            Ok(found) => page.records.extend(found),
+            Ok(found) => {
+                gaps.add(&found, count);
+                page.records.extend(found.records);
+            }
             Err(error) => {
                 if matches!(error, AdminError::Client(_) | AdminError::Late { .. }) {
                     silent.extend(one.leader);
@@ -49,15 +55,68 @@ pub fn of_all<'a>(
     if let (Some(first), Some(last)) = (late.first(), late.last()) {
         page.problems.push(format!(
             "{} of {topic}, from {first} to {last}, were not read: it took too long; choose a partition",
-            tare_report::quantity::counted(late.len() as u64, "partition", "partitions")
+            counted(late.len() as u64, "partition", "partitions")
         ));
     }
+    page.notes.extend(gaps.note(count, page.records.len()));
     page
+}
+
+/// What the newest offsets of partitions hold instead of records.
+#[derive(Default)]
+struct Gaps {
+    markers: u64,
+    holes: u64,
+    unread: u64,
+}
+
+impl Gaps {
+    /// Only where older records were not read instead.
+    fn add(&mut self, found: &NewestRecords, count: usize) {
+        if found.has_older && found.records.len() < count {
+            self.markers += found.markers;
+            self.holes += found.holes;
+            self.unread += found.unread;
+        }
+    }
+
+    fn note(&self, count: usize, shown: usize) -> Option<String> {
+        let mut parts = Vec::new();
+        if self.markers > 0 {
+            parts.push(match self.markers {
+                1 => "1 is a transaction marker".to_owned(),
+                many => format!("{many} are transaction markers"),
+            });
+        }
+        if self.holes > 0 {
+            parts.push(match self.holes {
+                1 => "1 holds no record any more (compaction)".to_owned(),
+                many => format!("{many} hold no record any more (compaction)"),
+            });
+        }
+        if self.unread > 0 {
+            let unread = match self.unread {
+                1 => "1 was not read".to_owned(),
+                many => format!("{many} were not read"),
+            };
+            parts.push(format!("{unread}: the records are too large"));
+        }
+        (!parts.is_empty()).then(|| {
+            format!(
+                "{} shown: the newest {} of each partition are read, of which {}",
+                counted(shown as u64, "record is", "records are"),
+                counted(count as u64, "offset", "offsets"),
+                parts.join(", ")
+            )
+        })
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
+
+    use tare_kafka_admin::api::RecordRow;
 
     use super::*;
 
@@ -73,6 +132,13 @@ mod tests {
         (0..count).map(partition).collect()
     }
 
+    fn newest(records: Vec<RecordRow>) -> NewestRecords {
+        NewestRecords {
+            records,
+            ..NewestRecords::default()
+        }
+    }
+
     fn row(partition: i32, offset: i64) -> RecordRow {
         RecordRow {
             partition,
@@ -81,6 +147,7 @@ mod tests {
             key: None,
             value: None,
             headers: Vec::new(),
+            transaction: None,
         }
     }
 
@@ -93,10 +160,10 @@ mod tests {
             3,
             || true,
             |one| {
-                Ok(match one.partition {
+                Ok(newest(match one.partition {
                     100 => (0..5).map(|offset| row(100, offset)).collect(),
                     _ => Vec::new(),
-                })
+                }))
             },
         );
         let found: Vec<i64> = page.records.iter().map(|one| one.offset).collect();
@@ -115,7 +182,7 @@ mod tests {
             || read.get() < 40,
             |one| {
                 read.set(read.get() + 1);
-                Ok(vec![row(one.partition, 0)])
+                Ok(newest(vec![row(one.partition, 0)]))
             },
         );
         assert_eq!((read.get(), page.records.len()), (40, 3));
@@ -150,9 +217,38 @@ mod tests {
             || true,
             |one| match one.partition {
                 0 => Err(AdminError::Input("t-0: a corrupt batch".to_owned())),
-                number => Ok(vec![row(number, 0)]),
+                number => Ok(newest(vec![row(number, 0)])),
             },
         );
         assert_eq!((page.records.len(), page.problems.len()), (2, 1));
+    }
+
+    #[test]
+    fn offsets_that_hold_no_records_are_told_where_older_records_were_not_read() {
+        let all = partitions(2);
+        let page = |has_older| {
+            of_all(
+                "t",
+                all.iter(),
+                20,
+                || true,
+                |one| {
+                    Ok(NewestRecords {
+                        records: (0..5).map(|offset| row(one.partition, offset)).collect(),
+                        markers: 10,
+                        holes: 5,
+                        unread: 0,
+                        has_older,
+                    })
+                },
+            )
+        };
+        let told = page(true);
+        assert_eq!(told.records.len(), 10);
+        let expected = "10 records are shown: the newest 20 offsets of each partition are read, of which 20 are transaction \
+             markers, 10 hold no record any more (compaction)";
+        assert_eq!(told.notes, [expected]);
+        // All that there is was read.
+        assert!(page(false).notes.is_empty());
     }
 }

@@ -191,9 +191,14 @@ async fn topic_detail(
             let view = read.view();
             let live = view.topic(&name).ok_or_else(|| gone("topic", &name))?;
             let (id, is_internal) = view.topic_identity(&name);
+            let topic = Resource::Topic(name.clone());
+            let mut problems = Vec::new();
             let configs = watcher
-                .look_up(|admin| admin.documented_configs(&Resource::Topic(name.clone())))?;
+                .look_up(|admin| admin.documented_configs(&topic))
+                .map_err(|refusal| problems.push(unread_configs(&refusal.error.message)))
+                .ok();
             Ok(TopicDetail {
+                problems,
                 min_in_sync: view.min_in_sync(&name),
                 name,
                 id,
@@ -290,6 +295,10 @@ async fn topic_records(
     page.await.map(Json)
 }
 
+fn unread_configs(reason: &str) -> String {
+    format!("its configuration cannot be read: {reason}")
+}
+
 fn broker_id(text: &str) -> Reply<i32> {
     text.parse().map_err(|_| gone("broker", text))
 }
@@ -314,9 +323,7 @@ async fn broker_detail(
                     .map_err(|refusal| refusal.error.message),
             };
             let configs = configs
-                .map_err(|reason| {
-                    problems.push(format!("its configuration cannot be read: {reason}"))
-                })
+                .map_err(|reason| problems.push(unread_configs(&reason)))
                 .ok();
             Ok(BrokerDetail {
                 broker,
@@ -380,7 +387,14 @@ async fn group_detail(
             .ok_or_else(|| match read.now.may_have_group(&name) {
                 true => Refusal::new(
                     StatusCode::BAD_GATEWAY,
-                    format!("group {name} cannot be read now: its coordinator does not answer"),
+                    read.now.why_undescribed(&name).map_or_else(
+                        || {
+                            format!(
+                                "group {name} cannot be read now: its coordinator does not answer"
+                            )
+                        },
+                        str::to_owned,
+                    ),
                 ),
                 false => gone("group", &name),
             })

@@ -462,6 +462,16 @@ impl ClusterWatcher {
                         let labels = [("cluster", name), ("group", group.name.as_str())];
                         page.set(&metrics::KAFKA_GROUP_LAG, &labels, lag as f64);
                     }
+                    for (position, count) in [
+                        ("beyond-end", group.beyond_end),
+                        ("before-start", group.before_start),
+                    ] {
+                        let group = group.name.as_str();
+                        let labels = [("cluster", name), ("group", group), ("position", position)];
+                        if count > 0 {
+                            page.set(&metrics::KAFKA_OUTSIDE_LOG, &labels, count as f64);
+                        }
+                    }
                 }
             }
         }

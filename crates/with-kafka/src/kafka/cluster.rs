@@ -17,10 +17,9 @@ pub fn cluster(admin: &mut Admin, common: &CommonArgs) -> anyhow::Result<()> {
 
 fn show_cluster(view: &ClusterDescription) -> anyhow::Result<()> {
     print(&format!(
-        "cluster {} · controller {} of {} · metadata version {}\n{}, {}, {}\n",
+        "cluster {} · {} · metadata version {}\n{}, {}, {}\n",
         maybe(view.id.as_ref()),
-        maybe(view.controller),
-        list(&view.voters),
+        controller(view),
         maybe(view.metadata_version),
         counted(view.topics, "topic"),
         counted(view.partitions, "partition"),
@@ -67,6 +66,15 @@ fn show_cluster(view: &ClusterDescription) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// The controller with the quorum that elects it; without a quorum ZooKeeper does.
+fn controller(view: &ClusterDescription) -> String {
+    match (view.controller, &view.voters[..]) {
+        (Some(id), []) => format!("controller {id}, elected by ZooKeeper"),
+        (None, []) => "controller not known".to_owned(),
+        (id, voters) => format!("controller {} of {}", maybe(id), list(voters)),
+    }
 }
 
 /// Prints the brokers.

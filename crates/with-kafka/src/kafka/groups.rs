@@ -1,8 +1,11 @@
 //! `tare kafka groups`: consumer groups, their members and lag; deletion, and reset of offsets.
 
+use std::collections::BTreeMap;
+
 use anyhow::anyhow;
 use tare_kafka_admin::admin::{
-    Admin, AdminError, GroupDescription, GroupLag, GroupListing, Mode, NewGroup, ResetTo,
+    Admin, AdminError, CommitPosition, GroupDescription, GroupLag, GroupListing, Mode, NewGroup,
+    PartitionLag, Reset, ResetLimit, ResetTo,
 };
 
 use tare_cli::exit::bad_input;
@@ -77,7 +80,7 @@ struct ToArgs {
     #[arg(long)]
     to_latest: bool,
     /// Reset to the first records at or after a time, such as 2026-11-21T09:00:00Z.
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = time)]
     to_time: Option<jiff::Timestamp>,
     /// Reset to this offset in every partition.
     #[arg(long, value_name = "OFFSET")]
@@ -108,33 +111,30 @@ impl ToArgs {
     }
 }
 
+/// A time with its zone; one without is not guessed.
+fn time(words: &str) -> Result<jiff::Timestamp, String> {
+    let without_zone = || words.parse::<jiff::civil::DateTime>().ok();
+    words.parse().map_err(|_| match without_zone() {
+        Some(time) => format!(
+            "it has no time zone: write {time}Z for UTC, or the difference from UTC as in {time}+01:00"
+        ),
+        None => "it is not a time: write one such as 2026-11-21T09:00:00Z".to_owned(),
+    })
+}
+
 /// Runs the subcommand.
 pub fn run(admin: &mut Admin, args: &Args, common: &CommonArgs) -> anyhow::Result<()> {
     match &args.action {
         Action::List => {
             let found = admin.groups()?;
             common.show(&found.groups, |groups| show(groups))?;
-            check_all_read(&found.unread)
+            told(unread_brokers(&found.unread))
         }
         Action::Describe { names } => {
             let groups: Result<Vec<_>, _> = names.iter().map(|name| admin.group(name)).collect();
             common.show(&groups?, |groups| groups.iter().try_for_each(describe))
         }
-        Action::Lag { names } => {
-            let mut names = names.clone();
-            let mut unread = Vec::new();
-            if names.is_empty() {
-                let mut found = admin.groups()?;
-                found
-                    .groups
-                    .retain(|group| ["consumer", ""].contains(&group.protocol_type.as_str()));
-                names.extend(found.groups.into_iter().map(|group| group.name));
-                unread = found.unread;
-            }
-            let lags: Result<Vec<_>, _> = names.iter().map(|name| admin.group_lag(name)).collect();
-            common.show(&lags?, |lags| lags.iter().try_for_each(show_lag))?;
-            check_all_read(&unread)
-        }
+        Action::Lag { names } => lag(admin, names, common),
         Action::Delete { names } => {
             common.confirm(&format!(
                 "delete {} with all their offsets",
@@ -146,15 +146,85 @@ pub fn run(admin: &mut Admin, args: &Args, common: &CommonArgs) -> anyhow::Resul
     }
 }
 
-/// Names the brokers whose groups are missing.
-fn check_all_read(unread: &[(i32, AdminError)]) -> anyhow::Result<()> {
-    let texts: Vec<String> = unread
-        .iter()
-        .map(|(broker, error)| format!("the groups of broker {broker} are missing: {error}"))
-        .collect();
-    match texts.is_empty() {
-        true => Ok(()),
-        false => Err(anyhow!(texts.join("\n  "))),
+/// Protocols of groups that read topics; others, such as that of Kafka Connect, have no lag.
+const READERS: [&str; 4] = ["consumer", "", "share", "streams"];
+
+/// Shows lags as far as they can be read, and names what cannot.
+fn lag(admin: &mut Admin, names: &[String], common: &CommonArgs) -> anyhow::Result<()> {
+    let mut names = names.to_vec();
+    let mut missing = Vec::new();
+    if names.is_empty() {
+        let mut found = admin.groups()?;
+        let is_reader = |group: &GroupListing| READERS.contains(&group.protocol_type.as_str());
+        found.groups.retain(is_reader);
+        names.extend(found.groups.into_iter().map(|group| group.name));
+        missing = unread_brokers(&found.unread);
+    }
+    let found = admin.group_lags(&names)?;
+    let unread = found.unread.iter();
+    missing.extend(unread.map(|(_, error)| Missing {
+        text: error.to_string(),
+        is_input: error.is_input(),
+    }));
+    missing.extend(unknown_ends(&found.groups));
+    common.show(&found.groups, |lags| lags.iter().try_for_each(show_lag))?;
+    told(missing)
+}
+
+/// Something that was asked for and cannot be shown.
+#[derive(Debug)]
+struct Missing {
+    text: String,
+    is_input: bool,
+}
+
+/// The brokers whose groups are missing.
+fn unread_brokers(unread: &[(i32, AdminError)]) -> Vec<Missing> {
+    let unread = unread.iter().map(|(broker, error)| Missing {
+        text: format!("the groups of broker {broker} are missing: {error}"),
+        is_input: false,
+    });
+    unread.collect()
+}
+
+/// The partitions whose ends are not known, those with the same reason in one line.
+fn unknown_ends(groups: &[GroupLag]) -> Vec<Missing> {
+    let mut reasons: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for one in groups.iter().flat_map(|group| &group.partitions) {
+        if let Some(problem) = &one.problem {
+            let names = reasons.entry(problem).or_default();
+            let name = format!("{}-{}", one.topic, one.partition);
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    let reasons = reasons.into_iter().map(|(problem, names)| Missing {
+        text: format!("the end of {} is not known: {problem}", some_of(&names)),
+        is_input: false,
+    });
+    reasons.collect()
+}
+
+/// Most names in a line.
+const NAMED_MAX: usize = 10;
+
+/// `a, b, c and 7 more`.
+fn some_of(names: &[String]) -> String {
+    match names.split_at_checked(NAMED_MAX) {
+        Some((first, rest @ [_, ..])) => format!("{} and {} more", first.join(", "), rest.len()),
+        _ => names.join(", "),
+    }
+}
+
+/// Fails with what is missing. It is bad input only if nothing else is missing.
+fn told(missing: Vec<Missing>) -> anyhow::Result<()> {
+    let is_input = missing.iter().all(|one| one.is_input);
+    let texts: Vec<String> = missing.into_iter().map(|one| one.text).collect();
+    match (texts.is_empty(), is_input) {
+        (true, _) => Ok(()),
+        (false, true) => Err(bad_input(texts.join("\n  "))),
+        (false, false) => Err(anyhow!(texts.join("\n  "))),
     }
 }
 
@@ -185,23 +255,44 @@ fn describe(group: &GroupDescription) -> anyhow::Result<()> {
         group.coordinator,
         maybe(group.assignor.as_ref())
     ))?;
-    if group.members.is_empty() {
-        return print("no members\n");
+    if let Some(not_shown) = &group.not_shown {
+        print(&format!("{not_shown}\n"))?;
     }
+    if group.members.is_empty() {
+        return match group.state.as_str() {
+            "Empty" | "Dead" => print("no members\n"),
+            _ => Ok(()),
+        };
+    }
+    // Few groups have static members.
+    let is_static = group
+        .members
+        .iter()
+        .any(|one| one.group_instance_id.is_some());
     let rows = group.members.iter().map(|member| {
         let assigned: Vec<String> = member
             .assignment
             .iter()
             .map(|(topic, partitions)| format!("{topic} {}", list(partitions)))
             .collect();
-        vec![
+        let mut row = vec![
             member.client_id.clone(),
             member.host.clone(),
             member.id.clone(),
             assigned.join("; "),
-        ]
+        ];
+        if is_static {
+            row.insert(2, maybe(member.group_instance_id.as_ref()));
+        }
+        row
     });
-    table(&["client", "host", "member", "assignment"], rows)
+    match is_static {
+        true => table(
+            &["client", "host", "instance", "member", "assignment"],
+            rows,
+        ),
+        false => table(&["client", "host", "member", "assignment"], rows),
+    }
 }
 
 fn show_lag(one: &GroupLag) -> anyhow::Result<()> {
@@ -209,9 +300,18 @@ fn show_lag(one: &GroupLag) -> anyhow::Result<()> {
         "{} · {} · {} · lag {}\n",
         one.group.name,
         one.group.state,
-        counted(one.group.members.len(), "member"),
+        match one.group.members.is_empty() && one.group.not_shown.is_some() {
+            true => one.group.group_type.clone(),
+            false => counted(one.group.members.len(), "member"),
+        },
         maybe(one.lag)
     ))?;
+    if let Some(not_shown) = &one.group.not_shown {
+        print(&format!("{not_shown}\n"))?;
+    }
+    if one.partitions.is_empty() {
+        return Ok(());
+    }
     let rows = one.partitions.iter().map(|row| {
         let mut members = one.group.members.iter();
         let member = members.find(|member| row.member.as_ref() == Some(&member.id));
@@ -224,7 +324,33 @@ fn show_lag(one: &GroupLag) -> anyhow::Result<()> {
         ]
     });
     let header = ["partition", "committed #", "end #", "lag #", "client"];
-    table(&header, rows)
+    table(&header, rows)?;
+    let outside: Vec<String> = one.partitions.iter().filter_map(outside_log).collect();
+    outside
+        .iter()
+        .take(NAMED_MAX)
+        .try_for_each(|line| print(&format!("{line}\n")))?;
+    match outside.len().saturating_sub(NAMED_MAX) {
+        0 => Ok(()),
+        more => print(&format!("… and {more} more commits outside the log\n")),
+    }
+}
+
+/// What a commit outside the log means.
+fn outside_log(one: &PartitionLag) -> Option<String> {
+    let name = format!("{}-{}", one.topic, one.partition);
+    match one.commit? {
+        CommitPosition::InLog => None,
+        CommitPosition::BeyondEnd => Some(format!(
+            "{name}: the commit is {} beyond the end: the topic was made again or has lost records, and a consumer is reset there (auto.offset.reset)",
+            one.lag?.unsigned_abs()
+        )),
+        CommitPosition::BeforeStart => Some(format!(
+            "{name}: {} of these offsets are deleted and were never read, {} can still be read",
+            one.lag? - one.readable?,
+            one.readable?
+        )),
+    }
 }
 
 fn reset(admin: &mut Admin, args: &ResetArgs, common: &CommonArgs) -> anyhow::Result<()> {
@@ -237,8 +363,8 @@ fn reset(admin: &mut Admin, args: &ResetArgs, common: &CommonArgs) -> anyhow::Re
         }
     };
     let new = NewGroup::made_if(args.new_group);
-    let resets = admin.reset_group(&args.name, &args.topics, to, new, mode)?;
-    common.show(&resets, |resets| {
+    let found = admin.reset_group(&args.name, &args.topics, to, new, mode)?;
+    common.show(&found.resets, |resets| {
         let rows = resets.iter().map(|one| {
             vec![
                 format!("{}-{}", one.topic, one.partition),
@@ -246,6 +372,108 @@ fn reset(admin: &mut Admin, args: &ResetArgs, common: &CommonArgs) -> anyhow::Re
                 one.to.to_string(),
             ]
         });
-        table(&["partition", "from #", "to #"], rows)
+        table(&["partition", "from #", "to #"], rows)?;
+        limits(resets).try_for_each(|line| print(&format!("{line}\n")))
+    })?;
+    let unknown = found.problems().map(|text| Missing {
+        text: format!("nothing can be reset: {text}"),
+        is_input: false,
+    });
+    told(unknown.collect())
+}
+
+/// What was asked for lies outside of some partitions.
+fn limits(resets: &[Reset]) -> impl Iterator<Item = String> + '_ {
+    let reasons = [
+        (
+            ResetLimit::NoLaterRecord,
+            "no record at or after that time: to the end",
+        ),
+        (
+            ResetLimit::Start,
+            "the offset is before the first record: to the first",
+        ),
+        (ResetLimit::End, "the offset is beyond the end: to the end"),
+    ];
+    reasons.into_iter().filter_map(|(limit, text)| {
+        let limited = resets.iter().filter(|one| one.limit == Some(limit));
+        let names: Vec<String> = limited
+            .map(|one| format!("{}-{}", one.topic, one.partition))
+            .collect();
+        (!names.is_empty()).then(|| format!("{}: {text}", some_of(&names)))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_without_its_zone_is_refused_with_what_to_write() {
+        assert!(time("2026-11-21T09:00:00Z").is_ok());
+        assert!(time("2026-11-21T09:00+01:00").is_ok());
+        for (words, instead) in [
+            ("2026-11-21T09:00:00", "2026-11-21T09:00:00Z"),
+            ("2026-11-21 09:00", "2026-11-21T09:00:00+01:00"),
+            ("2026-11-21", "2026-11-21T00:00:00Z"),
+            ("yesterday", "such as 2026-11-21T09:00:00Z"),
+        ] {
+            let text = time(words).unwrap_err();
+            assert!(text.contains(instead), "{text}");
+            assert!(
+                !text.contains("offset"),
+                "an offset is something else here: {text}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_commit_outside_the_log_is_told_with_what_it_means() {
+        let mut one = PartitionLag {
+            topic: "orders".to_owned(),
+            lag: Some(-70),
+            readable: Some(0),
+            commit: Some(CommitPosition::BeyondEnd),
+            ..PartitionLag::default()
+        };
+        let text = outside_log(&one).unwrap();
+        assert!(
+            text.contains("orders-0: the commit is 70 beyond the end"),
+            "{text}"
+        );
+        (one.lag, one.readable) = (Some(400), Some(150));
+        one.commit = Some(CommitPosition::BeforeStart);
+        let text = outside_log(&one).unwrap();
+        assert!(text.contains("250 of these offsets are deleted"), "{text}");
+        assert!(text.contains("150 can still be read"), "{text}");
+        one.commit = Some(CommitPosition::InLog);
+        assert_eq!(outside_log(&one), None);
+    }
+
+    #[test]
+    fn partitions_that_go_elsewhere_than_asked_are_named_with_the_reason() {
+        let reset = |partition, limit| Reset {
+            topic: "orders".to_owned(),
+            partition,
+            from: None,
+            to: 0,
+            limit,
+        };
+        let all: Vec<Reset> = (0..12)
+            .map(|partition| reset(partition, Some(ResetLimit::NoLaterRecord)))
+            .chain([reset(12, None), reset(13, Some(ResetLimit::End))])
+            .collect();
+        let lines: Vec<String> = limits(&all).collect();
+        let [late, end] = &lines[..] else {
+            panic!("{lines:?}");
+        };
+        assert!(
+            late.contains("orders-9 and 2 more: no record at or after that time"),
+            "{late}"
+        );
+        assert!(
+            end.starts_with("orders-13: the offset is beyond the end"),
+            "{end}"
+        );
+    }
 }

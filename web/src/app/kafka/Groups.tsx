@@ -8,7 +8,7 @@ import { Await, Heading } from "../pieces";
 import { useResource } from "../resource";
 import { plural, searched } from "../words";
 import { VirtualTable, type Column } from "../VirtualTable";
-import { later, perSecond, type Cluster } from "./parts";
+import { later, perSecond, typeOf, type Cluster } from "./parts";
 import { apiOf, pageAt } from "./route";
 import type { Order } from "../rows";
 
@@ -17,8 +17,8 @@ const wanted = signal<{ text: string; order: Order }>({ text: "", order: { colum
 
 /** The protocol, and what uses it when that is no consumer. */
 function protocolOf({ group_type: type, protocol_type: of }: GroupRow): string {
-  const name = type === "consumer" ? "consumer (KIP-848)" : type;
-  return of === "" || of === "consumer" ? name : `${name}, ${of}`;
+  const name = typeOf(type);
+  return of === "" || of === "consumer" || of === type ? name : `${name}, ${of}`;
 }
 
 function columnsOf(cluster: Cluster): Column<GroupRow>[] {
@@ -27,7 +27,7 @@ function columnsOf(cluster: Cluster): Column<GroupRow>[] {
   return [
     { key: "name", label: "group", width: 34, cell: (group) => <a href={pageAt(cluster.name, "groups", group.name)} title={group.name}>{group.name}</a>, sort: (group) => group.name },
     { key: "state", label: "state", width: 19, cell: (group) => group.state, sort: (group) => group.state },
-    { key: "lag", label: "lag", width: 15, kind: "n", cell: (group) => (isOver(group) ? <b class="warn">▲ {count(group.lag)}</b> : count(group.lag)), sort: (group) => group.lag },
+    { key: "lag", label: "lag", width: 15, kind: "n", cell: (group) => (group.beyond_end > 0 ? <b class="warn" title={`The commits of ${plural(group.beyond_end, "partition")} lie beyond the end`}>▲ {count(group.lag)}, beyond end</b> : isOver(group) ? <b class="warn">▲ {count(group.lag)}</b> : count(group.lag)), sort: (group) => group.lag },
     { key: "consumed", label: "consumed", width: 13, kind: "n", cell: (group) => perSecond(group.consumed_per_s), sort: (group) => group.consumed_per_s },
     { key: "topics", label: "topics", width: 30, cell: (group) => (group.topics.length === 0 ? MISSING : group.topics.length === 1 ? group.topics[0] : <span title={group.topics.join(", ")}>{group.topics[0]} and {count(group.topics.length - 1)} more</span>), sort: (group) => group.topics.length },
     { key: "type", label: "protocol", width: 18, cell: (group) => protocolOf(group), sort: (group) => group.group_type },
@@ -56,7 +56,7 @@ export function Groups({ cluster }: { cluster: Cluster }): JSX.Element {
             {shown.length === 0 ? <p class="none">No group is like that. <button type="button" onClick={() => change({ text: "" })}>Show all</button></p> : (
               <VirtualTable label="Groups" rows={shown} columns={columns} keyOf={(group) => group.name} order={order} setOrder={(next) => change({ order: next })} />
             )}
-            <p class="how">Lag: records behind the committed offsets. Consumed: offsets committed per second.</p>
+            <p class="how">Lag: records behind the committed offsets; share groups commit none. Beyond end: commits lie where no records are, since a topic was made again or has lost records. Consumed: offsets committed per second.</p>
           </>
         )}
       </Await>

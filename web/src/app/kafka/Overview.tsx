@@ -88,7 +88,7 @@ export function Overview({ cluster }: { cluster: Cluster }): JSX.Element {
       <dl class="facts-line">
         <div><dt>Cluster</dt><dd>{overview.id ?? MISSING}</dd></div>
         <div><dt>Release</dt><dd>{release}, metadata version {overview.metadata_version ?? MISSING}</dd></div>
-        <div><dt>Controller</dt><dd>{overview.controller ?? MISSING}{overview.voters.length > 0 && ` of ${overview.voters.join(", ")}`}</dd></div>
+        <div><dt>Controller</dt><dd>{overview.controller ?? MISSING}{overview.voters.length > 0 ? ` of ${overview.voters.join(", ")}` : overview.controller == null ? "" : ", elected by ZooKeeper"}</dd></div>
         <div><dt>Read</dt><dd>{moment(overview.at_ms)}, in {count(overview.took_ms)} ms</dd></div>
       </dl>
       <Counters overview={overview} />

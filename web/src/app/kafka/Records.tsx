@@ -30,13 +30,14 @@ function Rows({ page, form }: { page: RecordPage; form: Form }): JSX.Element {
   return (
     <>
       {page.problems.map((one) => <Problem key={one}>{one}</Problem>)}
+      {page.notes.map((one) => <p key={one} class="how" role="status">{one}.</p>)}
       {page.records.length === 0 ? <p class="none">There are no records.</p> : (
         <Table label="Newest records" class="records">
           <thead><tr><th scope="col" class="n">partition</th><th scope="col" class="n">offset</th><th scope="col">time</th><th scope="col">key</th><th scope="col">value</th><th scope="col">headers</th></tr></thead>
           <tbody>
             {page.records.map((one) => (
               <tr key={`${one.partition} ${one.offset}`}>
-                <td class="n">{one.partition}</td><td class="n">{count(one.offset)}</td><td>{moment(one.timestamp_ms)}</td>
+                <td class="n">{one.partition}</td><td class="n">{count(one.offset)}{one.transaction != null && one.transaction !== "committed" && <span class="range"><b class="warn">{one.transaction === "aborted" ? "aborted" : "not committed yet"}</b></span>}</td><td>{moment(one.timestamp_ms)}</td>
                 <td class="words"><Bytes of={one.key} form={form} /></td><td class="words"><Bytes of={one.value} form={form} /></td>
                 <td class="words">{one.headers.length === 0 ? MISSING : one.headers.map(([name, value], index) => <span key={index} class="value">{name}: <Bytes of={value} form={form} /></span>)}</td>
               </tr>
@@ -44,6 +45,7 @@ function Rows({ page, form }: { page: RecordPage; form: Form }): JSX.Element {
           </tbody>
         </Table>
       )}
+      {page.records.some((one) => one.transaction === "aborted") && <p class="how">Aborted: consumers with isolation.level=read_committed do not see these records.</p>}
     </>
   );
 }

@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { MISSING, count } from "../../format";
-import type { GroupLive, ResetReply, ResetRequest } from "../../kafka-api";
+import type { GroupLive, ResetLimit, ResetReply, ResetRequest } from "../../kafka-api";
 import { Table } from "../../section/Section";
 import { post } from "../client";
 import { Confirm, Problem, useAction } from "../pieces";
@@ -10,6 +10,9 @@ import { plural } from "../words";
 import { Field } from "./parts";
 import { FIRST, changesOf, targetOf, type Change, type ResetForm } from "./reset-form";
 import { apiOf } from "./route";
+
+/** Why it is another offset than asked for. */
+const LIMITS: { [limit in ResetLimit]: string } = { "no-later-record": "the end: no record at or after that time", start: "the first record", end: "the end" };
 
 /** Partitions of a preview that are drawn. */
 const DRAWN = 500;
@@ -30,7 +33,7 @@ function Preview({ changes }: { changes: readonly Change[] }): JSX.Element {
         <thead><tr><th scope="col">partition</th><th scope="col" class="n">committed</th><th scope="col" class="n">would be</th><th scope="col" class="n">change</th><th scope="col" class="n">lag then</th></tr></thead>
         <tbody>
           {changes.slice(0, DRAWN).map(({ reset, by, lag }) => (
-            <tr key={`${reset.topic}-${reset.partition}`}><th scope="row">{reset.topic}-{reset.partition}</th><td class="n">{count(reset.from)}</td><td class="n">{count(reset.to)}</td><td class="n">{by === null ? MISSING : signed(by)}</td><td class="n">{count(lag)}</td></tr>
+            <tr key={`${reset.topic}-${reset.partition}`}><th scope="row">{reset.topic}-{reset.partition}</th><td class="n">{count(reset.from)}</td><td class="n">{count(reset.to)}{reset.limit != null && <span class="range">{LIMITS[reset.limit]}</span>}</td><td class="n">{by === null ? MISSING : signed(by)}</td><td class="n">{count(lag)}</td></tr>
           ))}
         </tbody>
       </Table>
@@ -42,7 +45,7 @@ function Preview({ changes }: { changes: readonly Change[] }): JSX.Element {
 /** The dialog. */
 export function ResetOffsets({ cluster, group, done, cancel }: { cluster: string; group: GroupLive; done: () => void; cancel: () => void }): JSX.Element {
   const [form, change] = useState<ResetForm>(FIRST);
-  const [preview, setPreview] = useState<{ request: ResetRequest; changes: Change[] } | null>(null);
+  const [preview, setPreview] = useState<{ request: ResetRequest; changes: Change[]; problems: readonly string[] } | null>(null);
   const [wrong, setWrong] = useState<string | null>(null);
   const action = useAction();
   const topics = [...new Set(group.partitions.map((one) => one.topic))].sort();
@@ -57,7 +60,7 @@ export function ResetOffsets({ cluster, group, done, cancel }: { cluster: string
     if (typeof to === "string") return;
     const request: ResetRequest = { topics: form.topic === "" ? [] : [form.topic], to, validate_only: true };
     const reply = await post<ResetReply>(path, request);
-    setPreview({ request, changes: changesOf(reply.resets, group.partitions) });
+    setPreview({ request, changes: changesOf(reply.resets, group.partitions), problems: reply.problems });
   };
   const apply = async () => {
     if (preview === null) return;
@@ -65,7 +68,7 @@ export function ResetOffsets({ cluster, group, done, cancel }: { cluster: string
     done();
   };
   return (
-    <Confirm title={`Reset offsets of ${group.group.name}`} yes={preview === null ? "Show what would change" : "Reset"} onYes={preview === null ? show : apply} onNo={cancel} action={action} isWide isBlocked={preview?.changes.length === 0}>
+    <Confirm title={`Reset offsets of ${group.group.name}`} yes={preview === null ? "Show what would change" : "Reset"} onYes={preview === null ? show : apply} onNo={cancel} action={action} isWide isBlocked={preview !== null && (preview.changes.length === 0 || preview.problems.length > 0)}>
       <fieldset>
         <label>
           <span>Topic</span>
@@ -90,7 +93,8 @@ export function ResetOffsets({ cluster, group, done, cancel }: { cluster: string
       </fieldset>
       <p class="how">An offset beyond an end of a partition becomes that end.</p>
       {wrong !== null && <Problem>{wrong}</Problem>}
-      {preview !== null && (preview.changes.length === 0 ? <Problem>There is no partition to reset: the group has no committed offsets of it.</Problem> : <Preview changes={preview.changes} />)}
+      {preview?.problems.map((one) => <Problem key={one}>{`Nothing can be reset: ${one}`}</Problem>)}
+      {preview !== null && (preview.changes.length === 0 && preview.problems.length === 0 ? <Problem>There is no partition to reset: the group has no committed offsets of it.</Problem> : <Preview changes={preview.changes} />)}
     </Confirm>
   );
 }

@@ -20,6 +20,7 @@ const NAMES: Record<ProblemKind, string> = {
   "under-replicated": "Under-replicated partitions",
   disk: "Disk",
   lag: "Lag",
+  "commit-beyond-end": "Commits beyond the end",
   "leader-imbalance": "Leaders not preferred",
   throttle: "Throttle",
   unreadable: "Not known",
@@ -27,7 +28,7 @@ const NAMES: Record<ProblemKind, string> = {
 
 /** The page about an example of a problem. */
 export function exampleAt(cluster: string, kind: ProblemKind, example: string): string | null {
-  if (kind === "lag") return pageAt(cluster, "groups", example);
+  if (kind === "lag" || kind === "commit-beyond-end") return pageAt(cluster, "groups", example);
   const broker = /^broker (\d+)/.exec(example)?.[1];
   if (broker !== undefined) return pageAt(cluster, "brokers", broker);
   const topic = /^([A-Za-z0-9._-]+)-\d+$/.exec(example)?.[1];

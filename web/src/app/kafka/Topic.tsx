@@ -98,7 +98,7 @@ function Grow({ cluster, detail, done, cancel }: { cluster: string; detail: Topi
   const action = useAction();
   const wanted = Number(text);
   const isMore = Number.isSafeInteger(wanted) && wanted > now;
-  const isCompacted = detail.configs.some((config) => config.name === "cleanup.policy" && (config.value ?? "").includes("compact"));
+  const isCompacted = (detail.configs ?? []).some((config) => config.name === "cleanup.policy" && (config.value ?? "").includes("compact"));
   const yes = async () => {
     await post(apiOf(cluster, "topics", detail.name, "partitions"), { partitions: wanted });
     done();
@@ -124,7 +124,7 @@ function Delete({ cluster, detail, cancel }: { cluster: string; detail: TopicDet
   };
   return (
     <Confirm title={`Delete ${detail.name}?`} yes="Delete for ever" no="Keep" onYes={yes} onNo={cancel} action={action} isBlocked={typed !== detail.name}>
-      <p>{total === null ? "Its records are lost" : `${plural(total, "record")} in ${plural(partitions.length, "partition")} are lost`}, on all brokers. {groups.length > 0 && `${plural(groups.length, "group")} read it or have offsets of it: ${groups.slice(0, 5).map((one) => one.name).join(", ")}.`}</p>
+      <p>{total === null ? "Its records are lost" : `${plural(total, "record")} in ${plural(partitions.length, "partition")} will be lost`}, on all brokers. {groups.length > 0 && `${plural(groups.length, "group")} read it or have offsets of it: ${groups.slice(0, 5).map((one) => one.name).join(", ")}.`}</p>
       {(detail.live.records_in_per_s ?? 0) > 0 && <Problem>{`It is written to now, ${perSecond(detail.live.records_in_per_s)}. Its producers will fail, or create it again where brokers do that by themselves.`}</Problem>}
       <TypeName name={detail.name} value={typed} change={setTyped} />
     </Confirm>
@@ -160,6 +160,7 @@ function Page({ cluster, detail, reload }: { cluster: Cluster; detail: TopicDeta
   return (
     <>
       <Heading title={name} name={name} tools={tools} />
+      {detail.problems.map((one) => <Problem key={one}>{one}</Problem>)}
       <dl class="facts-line">
         <div><dt>Partitions</dt><dd>{count(live.partitions.length)}, {plural(Math.max(0, ...live.partitions.map((one) => one.replicas.length)), "replica")} each</dd></div>
         <div><dt>Min ISR</dt><dd>{minInSync ?? MISSING}</dd></div>
@@ -171,7 +172,7 @@ function Page({ cluster, detail, reload }: { cluster: Cluster; detail: TopicDeta
       <Section id="consumers" title="Consumers"><Consumers cluster={cluster.name} groups={live.groups} /></Section>
       <Section id="records" title="Newest records"><Records cluster={cluster} topic={name} partitions={live.partitions.length} /></Section>
       <Section id="verify" title="Comparison of replicas"><Verify cluster={cluster} topic={name} bytes={bytes} /></Section>
-      <Section id="configuration" title="Configuration"><Configs label="Configuration of the topic" configs={detail.configs} own={["dynamic-topic"]} path={cluster.mayEdit ? apiOf(cluster.name, "topics", name, "configs") : null} reload={reload} /></Section>
+      <Section id="configuration" title="Configuration">{detail.configs == null ? <p class="none">It could not be read.</p> : <Configs label="Configuration of the topic" configs={detail.configs} own={["dynamic-topic"]} path={cluster.mayEdit ? apiOf(cluster.name, "topics", name, "configs") : null} reload={reload} />}</Section>
       {asking === "grow" && <Grow cluster={cluster.name} detail={detail} done={done} cancel={() => ask(null)} />}
       {asking === "delete" && <Delete cluster={cluster.name} detail={detail} cancel={() => ask(null)} />}
       {asking === "elect" && <Elect cluster={cluster.name} topics={{ [name]: [] }} done={done} cancel={() => ask(null)}><p>{plural(wrong, "partition")} of {name} would be led by the first of the replicas again, where it is in sync.</p></Elect>}

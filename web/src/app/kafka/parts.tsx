@@ -124,3 +124,12 @@ export function Elect({ cluster, topics, done, cancel, children }: { cluster: st
   };
   return <Confirm title="Elect preferred leaders?" yes="Elect" no="Cancel" onYes={yes} onNo={cancel} action={action}>{children}</Confirm>;
 }
+
+/** The proposals that brought the newer types of groups. */
+const TYPES: { [type: string]: string } = { consumer: "KIP-848", share: "KIP-932", streams: "KIP-1071" };
+
+/** The type of a group. */
+export function typeOf(type: string): string {
+  const proposal = TYPES[type];
+  return proposal === undefined ? type : `${type} (${proposal})`;
+}

@@ -8,12 +8,13 @@ use kafka_protocol::messages::{DeleteGroupsRequest, FindCoordinatorRequest, List
 use serde::Serialize;
 use tare_record::schemas::JsonSchema;
 
-use super::error::{AdminError, ItemResult, Result, check};
+use super::error::{AdminError, ItemResult, Operation, Result, check};
 use super::{Admin, group_id, str_bytes};
 
 pub use describe::{GroupDescription, GroupMember};
-pub use lag::{GroupLag, PartitionLag};
-pub use reset::{NewGroup, Reset, ResetTo};
+pub(crate) use lag::LogBounds;
+pub use lag::{CommitPosition, GroupLag, LagsFound, PartitionLag};
+pub use reset::{NewGroup, Reset, ResetLimit, ResetTo, ResetsFound};
 
 /// A group in a list.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
@@ -75,7 +76,9 @@ impl Admin {
             let request = ListGroupsRequest::default();
             let answer = admin.cluster.request_to(broker, &request, i16::MAX)?;
             let what = format_args!("the groups of broker {broker}");
-            check(answer.error_code, None, what).map(|()| answer)
+            check(answer.error_code, None, what)
+                .map_err(|error| error.needing(Operation::Describe))
+                .map(|()| answer)
         })?;
         let groups = answer.groups.iter().map(|group| GroupListing {
             name: group.group_id.to_string(),
@@ -103,7 +106,7 @@ impl Admin {
                 let coordinator = admin.coordinator(name)?;
                 let answer = admin.cluster.request_to(coordinator, &request, i16::MAX)?;
                 let code = answer.results.first().map_or(0, |one| one.error_code);
-                check(code, None, name)
+                check(code, None, name).map_err(|error| error.needing(Operation::Delete))
             });
             let error = match done {
                 Ok(()) => None,
@@ -129,7 +132,9 @@ impl Admin {
                 )));
             };
             let what = format_args!("group {group}");
-            check(one.error_code, one.error_message.as_ref(), what).map(|()| one.node_id.0)
+            check(one.error_code, one.error_message.as_ref(), what)
+                .map_err(|error| error.needing(Operation::Describe))
+                .map(|()| one.node_id.0)
         })
     }
 }
