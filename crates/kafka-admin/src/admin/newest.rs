@@ -206,7 +206,78 @@ impl RecordBytes {
 
 #[cfg(test)]
 mod tests {
+    use tare_kafka::batch::{EncodedRecord, Producer, RecordBatchBuilder, ValuePrefix, layout};
+
     use super::*;
+
+    const TRANSACTIONAL: u8 = 0b01_0000;
+    const CONTROL: u8 = 0b10_0000;
+
+    /// A batch of one record, as a partition has it.
+    fn batch(offset: i64, producer: i64, attributes: u8, key: &[u8]) -> Vec<u8> {
+        let record = EncodedRecord::new(Some(key), Some(b"value"), &[]);
+        let mut batch = RecordBatchBuilder::new(0, 1 << 10, record);
+        assert_eq!(batch.repeat(1, 0, ValuePrefix::NONE), 1);
+        batch.seal(Producer {
+            id: producer,
+            ..Producer::NONE
+        });
+        let mut bytes = batch.bytes().to_vec();
+        bytes[layout::BASE_OFFSET..layout::LENGTH].copy_from_slice(&offset.to_be_bytes());
+        bytes[layout::ATTRIBUTES + 1] = attributes;
+        bytes
+    }
+
+    fn marker(offset: i64, producer: i64, is_commit: bool) -> Vec<u8> {
+        let key = [0, 0, 0, u8::from(is_commit)];
+        batch(offset, producer, TRANSACTIONAL | CONTROL, &key)
+    }
+
+    #[test]
+    fn records_are_told_how_their_transaction_ended_and_markers_and_holes_are_counted() {
+        use TransactionState::{Aborted, Committed, Open};
+        let mut window = Window::new(0, 10);
+        let first = [
+            // A fetch returns whole batches: this one is older.
+            batch(9, 1, TRANSACTIONAL, b"a"),
+            batch(10, 1, TRANSACTIONAL, b"a"),
+            batch(11, 2, TRANSACTIONAL, b"b"),
+            batch(12, -1, 0, b"c"),
+            marker(13, 1, false),
+        ];
+        window.add(&first.concat()).unwrap();
+        let second = [
+            batch(14, 1, TRANSACTIONAL, b"d"),
+            // 15 to 17 are gone.
+            marker(18, 2, true),
+            // Beyond the end that was read first.
+            batch(20, -1, 0, b"e"),
+        ];
+        window.add(&second.concat()).unwrap();
+        let found = window.end(20, true);
+        let states: Vec<_> = found
+            .records
+            .iter()
+            .map(|row| (row.offset, row.transaction))
+            .collect();
+        let expected = [
+            (10, Some(Aborted)),
+            (11, Some(Committed)),
+            (12, None),
+            (14, Some(Open)),
+        ];
+        assert_eq!(states, expected);
+        assert_eq!((found.markers, found.holes, found.unread), (2, 4, 0));
+    }
+
+    #[test]
+    fn what_was_not_read_is_told_and_open_is_not_guessed() {
+        let mut window = Window::new(0, 10);
+        window.add(&batch(10, 1, TRANSACTIONAL, b"a")).unwrap();
+        let found = window.end(30, false);
+        assert_eq!((found.unread, found.holes), (19, 0));
+        assert_eq!(found.records[0].transaction, None);
+    }
 
     #[test]
     fn bytes_are_shown_as_text_where_they_are_text_and_cut_between_characters() {

@@ -41,7 +41,7 @@ pub fn definition(cluster: &Cluster, name: &str) -> Value {
 }
 
 /// kcat with these words after the address; it reads `input`.
-fn kcat(cluster: &Cluster, words: &[&str], input: &str) -> String {
+pub fn kcat(cluster: &Cluster, words: &[&str], input: &str) -> String {
     let mut child = kcat_child(cluster, words);
     child
         .stdin
@@ -55,7 +55,7 @@ fn kcat(cluster: &Cluster, words: &[&str], input: &str) -> String {
     String::from_utf8(ended.stdout).unwrap()
 }
 
-fn kcat_child(cluster: &Cluster, words: &[&str]) -> Child {
+pub fn kcat_child(cluster: &Cluster, words: &[&str]) -> Child {
     Command::new("kcat")
         .arg("-b")
         .arg(texts(&cluster.at("plain")).join(","))

@@ -12,6 +12,7 @@ mod flows;
 mod history;
 mod kafka;
 mod kafka_errors;
+mod kafka_records;
 mod limits;
 mod page;
 mod rig;
