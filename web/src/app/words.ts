@@ -16,6 +16,11 @@ export function plural(number: number, one: string, several = `${one}s`): string
   return `${count(number)} ${number === 1 ? one : several}`;
 }
 
+/** A message as a sentence of its own. */
+export function sentence(message: string): string {
+  return `${message.charAt(0).toUpperCase()}${message.slice(1)}.`;
+}
+
 /** The rows in which every word of a search occurs. */
 export function searched<T>(rows: readonly T[], search: string, of: (row: T) => string): readonly T[] {
   const words = search.toLowerCase().split(/\s+/).filter((word) => word !== "");

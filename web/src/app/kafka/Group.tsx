@@ -8,7 +8,7 @@ import { remove } from "../client";
 import { Confirm, Await, Heading, Problem, useAction } from "../pieces";
 import { useResource } from "../resource";
 import { go } from "../router";
-import { plural } from "../words";
+import { plural, sentence } from "../words";
 import { ResetOffsets } from "./ResetOffsets";
 import { VirtualTable, type Column } from "../VirtualTable";
 import { LiveChart, TypeName, later, typeOf, type Cluster } from "./parts";
@@ -36,7 +36,7 @@ function LagCell({ of }: { of: PartitionLag }): JSX.Element {
 }
 
 function Members({ cluster, members, notShown }: { cluster: string; members: readonly GroupMember[]; notShown: string | null }): JSX.Element {
-  if (members.length === 0 && notShown !== null) return <p class="none">{notShown}.</p>;
+  if (members.length === 0 && notShown !== null) return <p class="none">{sentence(notShown)}</p>;
   if (members.length === 0) return <p class="none">It has no members: nobody reads with it now.</p>;
   return (
     <Table label="Members">
@@ -72,7 +72,7 @@ function Lags({ cluster, group }: { cluster: string; group: GroupLive }): JSX.El
   return (
     <>
       {outside.length > 0 && <Problem>{`The commits of ${plural(outside.length, "partition")} lie beyond the end: ${named(outside)}. A topic was made again or has lost records. A consumer is reset there (auto.offset.reset); resetting the offsets says where to.`}</Problem>}
-      {unknown.length > 0 && <Problem>{`The end of ${named(unknown)} is not known now: ${unknown[0]?.problem ?? ""}.`}</Problem>}
+      {unknown.length > 0 && <Problem>{`The end of ${named(unknown)} is ${unknown.some((one) => one.end == null) ? "not known" : "that of before"}: ${unknown[0]?.problem ?? ""}.`}</Problem>}
       <VirtualTable label="Lag of partitions" rows={group.partitions} columns={columns} keyOf={nameOf} order={order} setOrder={setOrder} />
     </>
   );
@@ -128,7 +128,7 @@ function Page({ cluster, group, reload }: { cluster: Cluster; group: GroupLive; 
         <div><dt>Coordinator</dt><dd>{coordinator < 0 ? MISSING : <a href={pageAt(cluster.name, "brokers", coordinator)}>{coordinator}</a>}</dd></div>
       </dl>
       <Section id="lag" title="Lag">
-        {group.partitions.length === 0 || type === "share" ? <p class="none">{notShown == null ? "It has no committed offsets" : notShown}.</p> : (
+        {group.partitions.length === 0 || type === "share" ? <p class="none">{sentence(notShown ?? "it has no committed offsets")}</p> : (
           <>
             <div class="grid live">
               <LiveChart title="Lag of the group" kind="records" lines={total} how="Records that it has not read, over the seconds since this page was opened. A gap: it could not be read." />

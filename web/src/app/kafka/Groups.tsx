@@ -27,7 +27,7 @@ function columnsOf(cluster: Cluster): Column<GroupRow>[] {
   return [
     { key: "name", label: "group", width: 34, cell: (group) => <a href={pageAt(cluster.name, "groups", group.name)} title={group.name}>{group.name}</a>, sort: (group) => group.name },
     { key: "state", label: "state", width: 19, cell: (group) => group.state, sort: (group) => group.state },
-    { key: "lag", label: "lag", width: 15, kind: "n", cell: (group) => (group.beyond_end > 0 ? <b class="warn" title={`The commits of ${plural(group.beyond_end, "partition")} lie beyond the end`}>▲ {count(group.lag)}, beyond end</b> : isOver(group) ? <b class="warn">▲ {count(group.lag)}</b> : count(group.lag)), sort: (group) => group.lag },
+    { key: "lag", label: "lag", width: 15, kind: "n", cell: (group) => (group.beyond_end > 0 ? <b class="warn" title={`Lag ${count(group.lag)}; the commits of ${plural(group.beyond_end, "partition")} lie beyond the end`}>▲ beyond end</b> : isOver(group) ? <b class="warn">▲ {count(group.lag)}</b> : count(group.lag)), sort: (group) => group.lag },
     { key: "consumed", label: "consumed", width: 13, kind: "n", cell: (group) => perSecond(group.consumed_per_s), sort: (group) => group.consumed_per_s },
     { key: "topics", label: "topics", width: 30, cell: (group) => (group.topics.length === 0 ? MISSING : group.topics.length === 1 ? group.topics[0] : <span title={group.topics.join(", ")}>{group.topics[0]} and {count(group.topics.length - 1)} more</span>), sort: (group) => group.topics.length },
     { key: "type", label: "protocol", width: 18, cell: (group) => protocolOf(group), sort: (group) => group.group_type },

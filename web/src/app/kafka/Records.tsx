@@ -6,7 +6,7 @@ import type { RecordBytes, RecordPage } from "../../kafka-api";
 import { Choice, Table } from "../../section/Section";
 import { get } from "../client";
 import { Do, Problem, mayChange, useAction } from "../pieces";
-import { moment, size } from "../words";
+import { moment, sentence, size } from "../words";
 import type { Cluster } from "./parts";
 import { apiOf } from "./route";
 
@@ -30,7 +30,7 @@ function Rows({ page, form }: { page: RecordPage; form: Form }): JSX.Element {
   return (
     <>
       {page.problems.map((one) => <Problem key={one}>{one}</Problem>)}
-      {page.notes.map((one) => <p key={one} class="how" role="status">{one}.</p>)}
+      {page.notes.map((one) => <p key={one} class="how" role="status">{sentence(one)}</p>)}
       {page.records.length === 0 ? <p class="none">There are no records.</p> : (
         <Table label="Newest records" class="records">
           <thead><tr><th scope="col" class="n">partition</th><th scope="col" class="n">offset</th><th scope="col">time</th><th scope="col">key</th><th scope="col">value</th><th scope="col">headers</th></tr></thead>
