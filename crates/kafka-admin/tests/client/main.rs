@@ -7,6 +7,7 @@
 
 mod fake;
 mod groups;
+mod old;
 mod security;
 
 use std::io::Write;

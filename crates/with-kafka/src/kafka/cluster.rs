@@ -214,3 +214,33 @@ fn show_log_dir(dir: &LogDir, by_partition: bool) -> anyhow::Result<()> {
     };
     table(&[first, "size #", "lag #"], rows)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_controller_is_named_with_what_has_elected_it() {
+        let view = |controller, voters: &[i32]| ClusterDescription {
+            id: None,
+            controller,
+            voters: voters.to_vec(),
+            metadata_version: None,
+            brokers: Vec::new(),
+            topics: 0,
+            partitions: 0,
+            replicas: 0,
+            offline_partitions: 0,
+            under_replicated_partitions: 0,
+            preferred_replica_imbalance: 0,
+        };
+        assert_eq!(controller(&view(Some(1), &[1, 2])), "controller 1 of 1,2");
+        assert_eq!(
+            controller(&view(Some(1), &[])),
+            "controller 1, elected by ZooKeeper"
+        );
+        assert_eq!(controller(&view(None, &[1])), "controller – of 1");
+        // This user may not ask.
+        assert_eq!(controller(&view(None, &[])), "controller not known");
+    }
+}

@@ -256,8 +256,11 @@ fn in_use(group: &GroupDescription) -> String {
         return format!("group {name} is {}: stop its members first", group.state);
     };
     let mut text = format!(
-        "group {name} has {} members, the first of them {} at {}: stop them first",
-        group.members.len(),
+        "group {name} has {}, the first of them {} at {}: stop them first",
+        match group.members.len() {
+            1 => "1 member".to_owned(),
+            many => format!("{many} members"),
+        },
         first.client_id,
         first.host
     );
@@ -298,6 +301,7 @@ mod tests {
             not_shown: None,
         };
         let text = in_use(&group);
+        assert!(text.starts_with("group readers has 1 member,"), "{text}");
         assert!(text.ends_with("stop them first"), "{text}");
         group.members[0].group_instance_id = Some("pod-0".to_owned());
         let text = in_use(&group);

@@ -312,12 +312,7 @@ impl Admin {
         let data = self.fetch(topic, partition, reader.view.broker, reader.next)?;
         let before = reader.next;
         for batch in Batches::new(data.records.as_deref().unwrap_or_default()) {
-            let batch = batch.map_err(|error| {
-                AdminError::Input(format!(
-                    "{topic}-{partition} on broker {}: {error}",
-                    reader.view.broker
-                ))
-            })?;
+            let batch = batch.map_err(|error| AdminError::Input(error.to_string()))?;
             let next = batch.header.next_offset();
             if batch.header.base_offset >= to {
                 reader.next = to;
