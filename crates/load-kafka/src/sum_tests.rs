@@ -186,9 +186,18 @@ proptest! {
     }
 
     #[test]
-    fn consuming(case in cases(), backlog in any::<bool>(), records in prop::option::of(1..200_u64)) {
+    fn consuming(
+        case in cases(),
+        backlog in any::<bool>(),
+        records in prop::option::of(1..200_u64),
+        idle_ms in prop::option::of(1..3000_u64),
+    ) {
         let spec = FetchSpec {
-            until: FetchUntil { records, backlog },
+            until: FetchUntil {
+                records,
+                backlog,
+                idle_ns: idle_ms.map(|ms| ms * MS),
+            },
             at_end: FetchEnd::Wait,
             ..fetch::tests::spec()
         };
