@@ -327,6 +327,7 @@ pub fn consumer(at: &[SocketAddr], topic: &str) -> LoadPlan {
         until: FetchUntil {
             records: None,
             backlog: true,
+            idle_ns: None,
         },
         sasl: None,
         ..FetchSpec::default()

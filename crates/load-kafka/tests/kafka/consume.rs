@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use tare_record::agent::LoadEnd;
 use tare_record::load::{Codec, FetchDecode, FetchFrom, FetchUntil, Keys, Pacing, Stop};
 use tare_test_cluster::Cluster;
 
@@ -46,6 +47,26 @@ fn a_backlog_is_read_once_in_whatever_way_it_is_looked_at() {
             assert_eq!(bytes, 60_000 * (VALUE_BYTES + 5), "keys and values");
         }
     }
+}
+
+#[test]
+fn fewer_records_than_were_asked_for_end_the_load_when_none_comes_any_more() {
+    let cluster = bed();
+    let plain = cluster.at("plain");
+    Stand::new(&plain).topic("fewer", &[]);
+    written(&plain, "fewer", 500);
+    let mut plan = consumer(&plain, "fewer");
+    fetch(&mut plan).until = FetchUntil {
+        records: Some(10_000),
+        backlog: false,
+        idle_ns: Some(2 * S),
+    };
+    let outcome = run(&plan).unwrap();
+    assert_eq!(outcome.result.ended, LoadEnd::Aborted);
+    let why = outcome.result.abort_reason.clone().unwrap();
+    assert!(why.starts_with("500 of 10000 records came"), "{why}");
+    assert_eq!(records(&outcome), 500);
+    assert_eq!(outcome.result.errors, 0);
 }
 
 #[test]
@@ -131,6 +152,7 @@ fn a_broker_asked_for_many_bytes_waits_for_them() {
         fetch(&mut plan).until = FetchUntil {
             records: Some(1000),
             backlog: false,
+            idle_ns: None,
         };
         let reading = Running::start(plan);
         reading.ready();

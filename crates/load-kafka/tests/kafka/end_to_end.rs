@@ -22,6 +22,7 @@ fn timed(topic: &str, rate_per_s: f64, total: u64, linger_ns: u64) -> LoadOutcom
     spec.until = FetchUntil {
         records: Some(total),
         backlog: false,
+        idle_ns: None,
     };
     drop(spec);
     let reading = Running::start(reading);
