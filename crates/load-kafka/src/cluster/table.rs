@@ -97,9 +97,9 @@ impl Topic {
         let replicas: Vec<String> = one.replicas.iter().map(ToString::to_string).collect();
         let step = match replicas.as_slice() {
             [] => "see the brokers' logs".to_owned(),
-            [only] => format!("start broker {only}, which has its only replica"),
+            [only] => format!("start broker {only}, which has its only replica, or see its log"),
             several => format!(
-                "start brokers {}, which have its replicas",
+                "start brokers {}, which have its replicas, or see their logs",
                 several.join(", ")
             ),
         };
@@ -244,7 +244,8 @@ mod tests {
         assert!(!topic.lacks_leader(1));
         topic.apply_metadata(&metadata(&[1, -1]), 5 + ELECTION_NS, broker);
         assert!(topic.is_settled() && topic.lacks_leader(1) && !topic.lacks_leader(0));
-        let words = ["t-1 has no leader: start broker 3, which has its only replica"];
+        let words =
+            ["t-1 has no leader: start broker 3, which has its only replica, or see its log"];
         assert_eq!(topic.newly_without_leader(), words);
         assert!(topic.newly_without_leader().is_empty(), "once");
         assert_eq!(topic.without_leader().collect::<Vec<_>>(), words);

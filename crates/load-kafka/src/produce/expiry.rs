@@ -52,7 +52,10 @@ impl Produce {
         if topic.lacks_leader(partition.index) {
             let name = format!("{}-{} ", topic.name, partition.index);
             let words = topic.without_leader().find(|one| one.starts_with(&name));
-            return (no_leader(), words.unwrap_or(name));
+            let refusal = self.last_refusal.as_ref();
+            let refusal = refusal.map(|(_, why)| format!("; last error: {why}"));
+            let words = words.unwrap_or(name) + &refusal.unwrap_or_default();
+            return (no_leader(), words);
         }
         self.reason(now_ns)
     }

@@ -106,10 +106,7 @@ const FULL: [(&str, &str); 3] = [
         "not-leader-or-follower",
         "wait until the partition has a leader",
     ),
-    (
-        "leader-not-available",
-        "wait until the partition has a leader",
-    ),
+    ("leader-not-available", "has no leader: start broker 3"),
 ];
 
 #[test]
