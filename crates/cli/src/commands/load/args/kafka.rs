@@ -43,7 +43,7 @@ pub struct KafkaArgs {
     /// What stands between the values of --payload-file, with \n, \r, \t, \0, \xFF and \\ for bytes; '': the file is one value
     /// [default: line ends, of a file of text].
     #[arg(long, value_name = "TEXT", requires = "payload_file", value_parser = parse_delimiter)]
-    pub payload_delimiter: Option<Delimiter>,
+    pub payload_delimiter: Option<PayloadDelimiter>,
     /// Share of random bytes in a value, 0 to 1; the rest is compressible [default: a fixed pattern].
     #[arg(long, value_name = "0..1", conflicts_with = "payload_file")]
     pub payload_random: Option<f64>,
@@ -84,10 +84,10 @@ pub struct KafkaArgs {
 
 /// The bytes between values.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Delimiter(pub Vec<u8>);
+pub struct PayloadDelimiter(pub Vec<u8>);
 
 /// Text with escapes for bytes.
-fn parse_delimiter(text: &str) -> Result<Delimiter, String> {
+fn parse_delimiter(text: &str) -> Result<PayloadDelimiter, String> {
     let wrong = |what: &str| format!("\\{what}: write \\n, \\r, \\t, \\0, \\xFF or \\\\");
     let mut bytes = Vec::new();
     let mut rest = text;
@@ -113,7 +113,7 @@ fn parse_delimiter(text: &str) -> Result<Delimiter, String> {
         });
     }
     bytes.extend_from_slice(rest.as_bytes());
-    Ok(Delimiter(bytes))
+    Ok(PayloadDelimiter(bytes))
 }
 
 /// Keys of records, as `zipf:1000:1.1`.

@@ -13,7 +13,7 @@ mod search;
 use tare_load::protocols;
 
 pub use grpc::GrpcArgs;
-pub use kafka::{ConsumeArgs, Delimiter, KafkaArgs};
+pub use kafka::{ConsumeArgs, KafkaArgs, PayloadDelimiter};
 pub use network::NetworkArgs;
 pub use options::OptionArgs;
 pub use output::OutputArgs;

@@ -10,7 +10,7 @@ use tare_record::load::{
 };
 use tare_record::units::Size;
 
-use super::super::args::{Args, Delimiter, KafkaArgs};
+use super::super::args::{Args, KafkaArgs, PayloadDelimiter};
 use super::super::target::LoadUrl;
 
 /// Default bytes of a value, as in other tools.
@@ -155,7 +155,7 @@ fn payloads(args: &KafkaArgs) -> anyhow::Result<Payloads> {
 /// would make other values of them.
 fn payload_values<'a>(
     bytes: &'a [u8],
-    delimiter: Option<&Delimiter>,
+    delimiter: Option<&PayloadDelimiter>,
 ) -> anyhow::Result<Vec<&'a [u8]>> {
     let values: Vec<&[u8]> = match delimiter.map(|delimiter| delimiter.0.as_slice()) {
         Some([]) => vec![bytes],
@@ -288,7 +288,7 @@ mod tests {
     use super::*;
 
     fn values<'a>(bytes: &'a [u8], delimiter: Option<&str>) -> Vec<&'a [u8]> {
-        let delimiter = delimiter.map(|text| Delimiter(text.as_bytes().to_vec()));
+        let delimiter = delimiter.map(|text| PayloadDelimiter(text.as_bytes().to_vec()));
         payload_values(bytes, delimiter.as_ref()).unwrap()
     }
 
