@@ -47,6 +47,8 @@ pub fn bed() -> MutexGuard<'static, Bed> {
             ("log_dir".to_owned(), json!("memory")),
             ("jit".to_owned(), json!("C1")),
             ("min_insync_replicas".to_owned(), json!(2)),
+            // Only what a test makes a rule for is refused.
+            ("acls".to_owned(), json!(true)),
         ]);
         let telling = Telling::new();
         let env = |number| telling.env(number);
@@ -144,13 +146,18 @@ impl Bed {
         (output.status.code(), stderr(&output))
     }
 
-    /// Writes so many batches of a hundred records of a kilobyte to a partition, acknowledged by all.
-    pub fn produce(&self, topic: &str, partition: i32, batches: usize) {
-        let bootstrap: Vec<Address> = self
+    /// The brokers, for requests that no command makes.
+    pub fn brokers(&self) -> Brokers {
+        let at: Vec<Address> = self
             .at("plain")
             .split(',')
             .map(|word| word.parse().unwrap())
             .collect();
+        Brokers::connect(at, ClientSettings::default()).unwrap()
+    }
+
+    /// Writes so many batches of a hundred records of a kilobyte to a partition, acknowledged by all.
+    pub fn produce(&self, topic: &str, partition: i32, batches: usize) {
         let place = usize::try_from(partition).unwrap();
         let leader = || -> Option<i32> {
             let views = self.json(&["topics", "describe", topic]);
@@ -158,7 +165,7 @@ impl Bed {
             i32::try_from(leader).ok()
         };
         let mut led_by = leader();
-        let mut brokers = Brokers::connect(bootstrap, ClientSettings::default()).unwrap();
+        let mut brokers = self.brokers();
         let record = EncodedRecord::new(None, Some(&[7; RECORD_BYTES]), &[]);
         let mut batch = RecordBatchBuilder::new(0, 1 << 20, record);
         // Records of long ago are deleted by the broker's next look for what is older than is kept.

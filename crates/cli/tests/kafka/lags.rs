@@ -11,22 +11,12 @@ use tare_kafka::kafka_protocol::messages::{
     DeleteRecordsRequest, GroupId, OffsetCommitRequest, ShareGroupHeartbeatRequest, TopicName,
 };
 use tare_kafka::kafka_protocol::protocol::StrBytes;
-use tare_kafka_admin::client::{Address, ClientSettings, Cluster as Brokers};
 
 use crate::bed::{Bed, LIMIT, bed};
 use crate::rig::{stderr, stdout, wait_for};
 
 fn text(text: &str) -> StrBytes {
     StrBytes::from_string(text.to_owned())
-}
-
-fn brokers(bed: &Bed) -> Brokers {
-    let at: Vec<Address> = bed
-        .at("plain")
-        .split(',')
-        .map(|word| word.parse().unwrap())
-        .collect();
-    Brokers::connect(at, ClientSettings::default()).unwrap()
 }
 
 /// Makes a group that has committed the starts of a topic.
@@ -61,7 +51,7 @@ fn commit(bed: &Bed, group: &str, topic: &str, offsets: &[i64]) {
         .with_generation_id_or_member_epoch(-1)
         .with_topics(vec![topic]);
     // From version 10 on topics are named by their ids.
-    let answer = brokers(bed).request_to(coordinator, &request, 9).unwrap();
+    let answer = bed.brokers().request_to(coordinator, &request, 9).unwrap();
     let codes = answer.topics.iter().flat_map(|topic| &topic.partitions);
     assert!(
         codes.map(|one| one.error_code).all(|code| code == 0),
@@ -86,7 +76,10 @@ fn delete_before(bed: &Bed, topic: &str, partition: i32, offset: i64) {
         .with_topics(vec![topic])
         .with_timeout_ms(30_000);
     let leader = i32::try_from(leader).unwrap();
-    let answer = brokers(bed).request_to(leader, &request, i16::MAX).unwrap();
+    let answer = bed
+        .brokers()
+        .request_to(leader, &request, i16::MAX)
+        .unwrap();
     assert_eq!(answer.topics[0].partitions[0].error_code, 0, "{answer:?}");
 }
 
@@ -139,18 +132,23 @@ fn a_partition_without_a_leader_keeps_no_other_waiting() {
         bed.produce("outage", partition, 1);
     }
     make_group(&bed, "reader", "outage");
-    let bed = bed.kill(3);
+    let killed = bed.kill(3);
     let read = |words: &[&str]| {
         let words: Vec<&str> = words.iter().copied().chain(["--json"]).collect();
-        let output = bed.kafka(&words);
+        let output = killed.kafka(&words);
         let said = stderr(&output);
         assert_eq!(output.status.code(), Some(3), "{words:?}: {said}");
         (stdout(&output), said)
     };
     // Until the others have noticed.
     wait_for(LIMIT, "the leader to be gone", || {
-        let topic = &bed.json(&["topics", "describe", "outage"])[0];
+        let topic = &killed.json(&["topics", "describe", "outage"])[0];
         topic["partitions"][2]["leader"].is_null().then_some(())
+    });
+    // A broker that has just become coordinator does not show what was committed last until its followers have it.
+    wait_for(LIMIT, "the group to be there", || {
+        let output = killed.kafka(&["groups", "describe", "reader"]);
+        output.status.success().then_some(())
     });
     for words in [&["groups", "lag", "reader"][..], &["groups", "lag"]] {
         let (text, said) = read(words);
@@ -172,7 +170,14 @@ fn a_partition_without_a_leader_keeps_no_other_waiting() {
     assert!(said.contains("outage-2: it has no leader"), "{said}");
     let (_, said) = read(&[&reset[..], &["--yes"]].concat());
     assert!(said.contains("nothing was changed: outage-2"), "{said}");
-    drop(bed);
+    drop(killed);
+    // The tests after this one find all partitions led as they should be.
+    wait_for(LIMIT, "the preferred leaders", || {
+        let output = bed.kafka(&["elect", "--all"]);
+        output.status.success().then_some(())
+    });
+    bed.text(&["groups", "delete", "reader", "--yes"]);
+    bed.text(&["topics", "delete", "outage", "--yes"]);
 }
 
 #[test]
@@ -180,7 +185,10 @@ fn a_share_group_is_shown_and_told_to_have_no_offsets() {
     let bed = bed();
     bed.text(&["topics", "create", "jobs", "-p", "1", "-r", "3"]);
     bed.produce("jobs", 0, 1);
-    let mut brokers = brokers(&bed);
+    // The first question for a group has the cluster make the topic of offsets.
+    let (code, said) = bed.refused(&["groups", "describe", "workers"]);
+    assert_eq!(code, Some(2), "{said}");
+    let mut brokers = bed.brokers();
     // Whichever broker keeps it takes the heartbeat of its first member.
     let mut joined = |epoch: i32| {
         let request = ShareGroupHeartbeatRequest::default()

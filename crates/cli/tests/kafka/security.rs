@@ -3,8 +3,13 @@
 use std::path::Path;
 use std::process::Output;
 
+use serde_json::Value;
+use tare_kafka::kafka_protocol::messages::CreateAclsRequest;
+use tare_kafka::kafka_protocol::messages::create_acls_request::AclCreation;
+use tare_kafka::kafka_protocol::protocol::StrBytes;
+
 use crate::bed::{Bed, LIMIT, bed};
-use crate::rig::{finish, stderr, stdout};
+use crate::rig::{finish, stderr, stdout, wait_for};
 
 fn paths(bed: &Bed) -> [String; 3] {
     let client = bed.cluster.client();
@@ -163,4 +168,58 @@ fn clusters_have_names_and_passwords_stay_outside_of_the_file() {
         stdout(&bed.bare(&["clusters", "list", "--json"])).trim(),
         "[]"
     );
+}
+
+#[test]
+fn a_user_who_may_not_read_configurations_sees_partitions_and_which_permission_is_missing() {
+    let bed = bed();
+    bed.text(&["topics", "create", "guarded", "-p", "2", "-r", "3"]);
+    // By the numbers of the protocol: topic, literal name; describe is allowed (3), describe-configs denied (2).
+    let rules = [(8, 3), (10, 2)].map(|(operation, permission)| {
+        AclCreation::default()
+            .with_resource_type(2)
+            .with_resource_name(StrBytes::from_static_str("guarded"))
+            .with_resource_pattern_type(3)
+            .with_principal(StrBytes::from_static_str("User:tare"))
+            .with_host(StrBytes::from_static_str("*"))
+            .with_operation(operation)
+            .with_permission_type(permission)
+    });
+    let request = CreateAclsRequest::default().with_creations(rules.to_vec());
+    let made = bed.brokers().request(&request).unwrap();
+    assert!(
+        made.results.iter().all(|one| one.error_code == 0),
+        "{made:?}"
+    );
+    let at = bed.at("sasl");
+    let mechanism = ["--sasl-mechanism", "plain"];
+    let words = [
+        "topics",
+        "describe",
+        "guarded",
+        "--json",
+        "--bootstrap",
+        &at,
+    ];
+    let words = [&words[..], &mechanism].concat();
+    // Until all brokers have heard of the rules.
+    let output = wait_for(LIMIT, "the rules to count", || {
+        let output = with_password(&bed, &words, "tare-secret");
+        (!output.status.success()).then_some(output)
+    });
+    let error = stderr(&output);
+    assert_eq!(output.status.code(), Some(3), "{error}");
+    assert!(error.contains("configurations are not shown"), "{error}");
+    assert!(
+        error.contains("needs DescribeConfigs on the topic"),
+        "{error}"
+    );
+    let found: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!(found[0]["configs"], Value::Null, "{found}");
+    assert_eq!(
+        found[0]["partitions"].as_array().unwrap().len(),
+        2,
+        "{found}"
+    );
+    bed.text(&["topics", "delete", "guarded", "--yes"]);
 }

@@ -21,7 +21,7 @@ pub fn of_all<'a>(
         problems: Vec::new(),
         notes: Vec::new(),
     };
-    let mut gaps = Gaps::default();
+    let mut missing = Missing::default();
     let mut silent = BTreeSet::new();
     let mut late = Vec::new();
     for one in partitions {
@@ -38,7 +38,7 @@ pub fn of_all<'a>(
         }
         match read(one) {
             Ok(found) => {
-                gaps.add(&found, count);
+                missing.add(&found, count);
                 page.records.extend(found.records);
             }
             Err(error) => {
@@ -58,19 +58,19 @@ pub fn of_all<'a>(
             counted(late.len() as u64, "partition", "partitions")
         ));
     }
-    page.notes.extend(gaps.note(count, page.records.len()));
+    page.notes.extend(missing.note(count, page.records.len()));
     page
 }
 
 /// What the newest offsets of partitions hold instead of records.
 #[derive(Default)]
-struct Gaps {
+struct Missing {
     markers: u64,
     holes: u64,
     unread: u64,
 }
 
-impl Gaps {
+impl Missing {
     /// Only where older records were not read instead.
     fn add(&mut self, found: &NewestRecords, count: usize) {
         if found.has_older && found.records.len() < count {

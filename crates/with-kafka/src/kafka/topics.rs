@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::anyhow;
 use tare_kafka_admin::admin::{
     Admin, AdminError, ConfigSource, InternalTopics, ItemResult, Mode, NewTopic, PartitionLayout,
     Resource, TopicDescription, TopicIdentity,
@@ -124,7 +124,7 @@ pub fn run(admin: &mut Admin, args: &Args, common: &CommonArgs) -> anyhow::Resul
                 described.iter().try_for_each(describe)
             })?;
             match refused {
-                Some(error) => Err(error).context("configurations are not shown"),
+                Some(error) => Err(anyhow!("configurations are not shown: {error}")),
                 None => Ok(()),
             }
         }
