@@ -425,6 +425,59 @@ fn the_action_fails_with_an_assertion_and_comments_once() {
 }
 
 #[test]
+fn jobs_of_a_matrix_that_load_one_url_have_a_comment_each_and_a_key_tells_steps_apart() {
+    let (_origin, address) = rig::origin(&[]);
+    let load = format!("http://{address}/\n--rate=200\n--duration=300ms\n");
+    // The comment of an action in its place, if the pull request has this one already.
+    let commented = |known: &[&str], more: (&str, &str)| {
+        let known: Vec<Value> = known
+            .iter()
+            .enumerate()
+            .map(|(id, body)| json!({"databaseId": id, "viewerDidAuthor": true, "body": body}))
+            .collect();
+        let place = place_of_action(&Value::Array(known));
+        let done = action(place.path(), &[("TARE_LOAD", &load), more]);
+        assert!(done.status.success(), "{}", err(&done));
+        let comment = fs::read_to_string(place.path().join("comment")).unwrap();
+        (comment, calls(place.path()))
+    };
+    let matrix = |rate: u32| format!("nightly load {{\n  \"rate\": {rate}\n}}");
+    let (first, _) = commented(&[], ("TARE_JOB", &matrix(100)));
+    let (second, calls) = commented(&[&first], ("TARE_JOB", &matrix(200)));
+    assert!(calls.contains("--method POST"), "{calls}");
+    assert_ne!(first.lines().next(), second.lines().next());
+    let (_, calls) = commented(&[&first, &second], ("TARE_JOB", &matrix(200)));
+    assert!(
+        calls.contains("--method PATCH") && calls.contains("comments/1"),
+        "{calls}"
+    );
+    // A key stands in the place of the job, and is shown as it is.
+    let (keyed, calls) = commented(&[&first, &second], ("TARE_KEY", "a `b` --> | c"));
+    assert!(calls.contains("--method POST"), "{calls}");
+    let lines: Vec<&str> = keyed.lines().take(3).collect();
+    assert!(
+        lines[0].ends_with(" -->") && !lines[0].contains('|'),
+        "{keyed}"
+    );
+    assert_eq!(lines[1..], ["`a b --> | c`", ""]);
+}
+
+#[test]
+fn a_verdict_that_is_longer_than_a_comment_may_be_is_cut_there_and_whole_in_the_summary() {
+    let place = place_of_action(&json!([]));
+    let place = place.path();
+    let said = "#!/bin/sh\nseq -f 'ü line %.0f of a long verdict' 1 4000\n";
+    write_program(&place.join("tare"), said);
+    let done = action(place, &[("TARE_LOAD", "http://127.0.0.1:1/\n")]);
+    assert!(done.status.success(), "{}", err(&done));
+    let comment = fs::read_to_string(place.join("comment")).unwrap();
+    let summary = fs::read_to_string(place.join("summary")).unwrap();
+    assert!(summary.chars().count() > 65_536 && summary.contains("line 4000 of"));
+    assert!(comment.chars().count() <= 65_536, "{}", comment.len());
+    assert!(comment.contains("line 1 of") && comment.contains("\n```\n\n… cut here"));
+}
+
+#[test]
 fn what_the_action_measures_with_never_has_the_token() {
     let place = place_of_action(&json!([]));
     let place = place.path();
