@@ -105,10 +105,12 @@ fn write_suite(text: &mut String, suite: &JunitSuite) -> std::fmt::Result {
                 writeln!(text, "><{kind}>{}</{kind}></testcase>", escape_xml(said))?;
             }
             Some((kind, why)) => {
+                // Some readers show the attribute (Jenkins, for what was skipped), others the text (GitLab).
+                let line = escape_xml(why.lines().next().unwrap_or_default());
                 let why = escape_xml(why);
                 writeln!(
                     text,
-                    ">\n      <{kind} message=\"{why}\"/>\n    </testcase>"
+                    ">\n      <{kind} message=\"{line}\">{why}</{kind}>\n    </testcase>"
                 )?;
             }
         }
@@ -147,9 +149,9 @@ mod tests {
             "<testsuite name=\"s\" tests=\"5\" failures=\"1\" errors=\"1\" skipped=\"1\" time=\"0.000\">",
             "<testcase classname=\"a&lt;b\" name=\"1\" time=\"0.500\"/>",
             "<system-out>fine</system-out>",
-            "<failure message=\"x&#10;y\"/>",
-            "<error message=\"z\"/>",
-            "<skipped message=\"w\"/>",
+            "<failure message=\"x\">x&#10;y</failure>",
+            "<error message=\"z\">z</error>",
+            "<skipped message=\"w\">w</skipped>",
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
