@@ -25,6 +25,9 @@ function translated(node) {
   for (const [key, value] of Object.entries(node)) {
     if (key === "prefixItems") {
       out.items = translated(value);
+    } else if ((key === "minItems" || key === "maxItems") && node.prefixItems === undefined) {
+      // The generator would spell out each length as a tuple.
+      continue;
     } else if (key === "description" && typeof value === "string") {
       out.description = value.replaceAll(/\[`([^`]+)`\]/g, "`$1`");
     } else if (key === "$defs") {

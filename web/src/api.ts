@@ -78,11 +78,14 @@ export type Metric =
   | "proxy-cpu"
   | "proxy-memory"
   | "control-plane-cpu"
-  | "control-plane-memory";
+  | "control-plane-memory"
+  | "benchmark"
+  | "benchmark-rate";
 /**
  * Unit of a metric's value.
  */
-export type Unit = "nanoseconds" | "per-second" | "bytes-per-second" | "cpu-seconds-per1000" | "bytes" | "cores";
+export type Unit =
+  "nanoseconds" | "per-second" | "bytes-per-second" | "cpu-seconds-per1000" | "bytes" | "cores" | "own";
 /**
  * Family of simultaneous intervals.
  */
@@ -2920,7 +2923,7 @@ export interface Acknowledged {
   /**
    * Ranges of numbers as `[first, count]`, in order.
    */
-  ranges: [number, number][];
+  ranges: number[][];
 }
 /**
  * Handshakes with the same negotiated parameters, over the whole load.
@@ -4502,7 +4505,7 @@ export interface SeriesSummary {
   /**
    * Lowest and highest value of consecutive runs, the oldest first: all runs, in equal parts where there are many.
    */
-  overview?: [number, number][];
+  overview?: number[][];
   /**
    * The last change point; `None`: none, or not asked for.
    */
@@ -4710,6 +4713,10 @@ export interface NightCounts {
    */
   exit_code: number;
   /**
+   * Why it is not 0, in one line.
+   */
+  reason?: string | null;
+  /**
    * Entries that were measured, also those with an assertion that does not hold.
    */
   done: number;
@@ -4790,6 +4797,10 @@ export interface NightReport {
    * Exit code of the command.
    */
   exit_code: number;
+  /**
+   * Why the exit code is not 0, in one line: the first reason, and how many more there are.
+   */
+  reason?: string | null;
 }
 /**
  * An entry of a suite after its end.
@@ -4801,7 +4812,7 @@ export interface NightEntry {
   name: string;
   outcome: EntryOutcome;
   /**
-   * Why, if not as planned.
+   * Why, if not as planned, in one line; of a check that failed with its figures.
    */
   reason?: string | null;
   /**

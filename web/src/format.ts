@@ -56,6 +56,7 @@ function reading(unit: Unit, value: number): Scale {
   if (unit === "bytes" && size < 999_500) return { label: "kB", per: 1e3 };
   if (unit === "bytes") return size < 999_500_000 ? { label: "MB", per: 1e6 } : { label: "GB", per: 1e9 };
   if (unit === "bytes-per-second") return { label: "MB/s", per: 1e6 };
+  if (unit === "own") return { label: "", per: 1 };
   return { label: unit === "per-second" ? "/s" : unit === "cores" ? "cores" : "s", per: 1 };
 }
 
@@ -79,6 +80,8 @@ export function scaleFor(unit: Unit, largest: Maybe): Scale {
       return { label: "CPU-s per 1000", per: 1 };
     case "cores":
       return { label: "cores", per: 1 };
+    case "own":
+      return { label: "", per: 1 };
   }
 }
 

@@ -92,7 +92,7 @@ describe("a history in words", () => {
     expect(quantity(1.5, "cores")).toBe("1.50\u202fcores");
     expect(stepWords({ change: 0.12, before: 2e6, after: 2.24e6 } as SeriesChange, "nanoseconds")).toBe("+12\u202f% (2.00\u202fms → 2.24\u202fms)");
     expect([date(1_795_645_000_000_000), date(1e19)]).toEqual(["2026-11-25", "–"]);
-    expect([measuredAt("load: GET /"), measuredAt("a/load: b")]).toEqual(["loads", "runs"]);
+    expect(["load: GET /", "a/load: b", "perfcheck codec"].map(measuredAt)).toEqual(["loads", "runs", null]);
   });
   it("says which versions changed, and of a digest that it did", () => {
     const changed = [["envoy", "1.39", "1.40"], ["waypoint", "", "2"], ["tare", "0.1", "0.2"], ["experiment", "aa", "bb"], ["experiment", "", "bb"], ["envoy binary", "1", "2"]].map(([axis = "", before = "", after = ""]) => ({ axis, before, after }));

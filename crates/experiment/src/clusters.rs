@@ -24,6 +24,7 @@ pub struct ClustersDef {
 #[serde(deny_unknown_fields)]
 pub struct ClusterDef {
     /// Bootstrap brokers, `HOST:PORT` each.
+    #[schemars(length(min = 1))]
     pub bootstrap: Vec<String>,
     /// TLS. Default: plaintext.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -20,7 +20,8 @@ struct Base {
 fn base(unit: Unit) -> Base {
     let (factor, result, added) = match unit {
         Unit::Nanoseconds => (1e-9, &metrics::RESULT_LATENCY, &metrics::ADDED_LATENCY),
-        Unit::PerSecond => (1.0, &metrics::RESULT_RATE, &metrics::ADDED_RATE),
+        // No metric of a run has a unit of its own.
+        Unit::PerSecond | Unit::Own => (1.0, &metrics::RESULT_RATE, &metrics::ADDED_RATE),
         Unit::BytesPerSecond => (1.0, &metrics::RESULT_THROUGHPUT, &metrics::ADDED_THROUGHPUT),
         Unit::CpuSecondsPer1000 => (
             1e-3,

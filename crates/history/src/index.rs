@@ -10,7 +10,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use rusqlite::{Connection, TransactionBehavior};
-use tare_record::api::{HISTORY_INDEX, LOAD_REPORT};
+use tare_record::api::{HISTORY_INDEX, KEPT_CHECK, LOAD_REPORT};
 
 use crate::database;
 use crate::error::HistoryError;
@@ -26,8 +26,8 @@ const LOCK: &str = ".history.lock";
 const BATCH: usize = 50;
 /// From this number of runs on it is said that they are read.
 const SAID_MIN: usize = 100;
-/// Files by whose size and time a folder is known to be unchanged: a run has the first two, a load the last.
-const STAMPED: [&str; 3] = ["run.json", "plan.json", LOAD_REPORT];
+/// Files by whose size and time a folder is known to be unchanged: a run has the first two, a load or a golden check one of the others.
+const STAMPED: [&str; 4] = ["run.json", "plan.json", LOAD_REPORT, KEPT_CHECK];
 
 /// Where messages go.
 pub type Say<'a> = &'a dyn Fn(&str);
@@ -295,7 +295,7 @@ fn scan(runs: &Path) -> io::Result<BTreeMap<String, String>> {
         let stamps = match of(STAMPED[0]) {
             Some(run) => [run, of(STAMPED[1]).unwrap_or_default()].join("|"),
             // A load has it when it has ended.
-            None => match of(STAMPED[2]) {
+            None => match of(STAMPED[2]).or_else(|| of(STAMPED[3])) {
                 Some(load) => load,
                 None => continue,
             },

@@ -307,6 +307,15 @@ pub fn date(unix_us: u64) -> String {
     time.split(' ').next().unwrap_or(&time).to_owned()
 }
 
+/// `2026-11-21T09-12-44`, in UTC: the beginning of a folder's name.
+#[must_use]
+pub fn second(unix_us: u64) -> String {
+    let timestamp = i64::try_from(unix_us).ok();
+    let timestamp = timestamp.and_then(|us| jiff::Timestamp::from_microsecond(us).ok());
+    let timestamp = timestamp.unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+    timestamp.strftime("%Y-%m-%dT%H-%M-%S").to_string()
+}
+
 /// `2026-11-21 09:12`, in UTC.
 #[must_use]
 pub fn time(unix_us: u64) -> String {

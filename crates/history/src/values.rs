@@ -5,12 +5,13 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use tare_record::agent::LoadEnd;
-use tare_record::api::LOAD_REPORT;
+use tare_record::api::{KEPT_CHECK, KeptCheck, LOAD_REPORT};
 use tare_record::load::Stop;
 use tare_record::metric::Metric;
 use tare_record::plan::Form;
 use tare_record::record::{EnvironmentRecord, MachineRecord, RunProgress, RunState};
-use tare_record::regular::read_regular;
+use tare_record::regular::{JSON_BYTES_MAX, read_regular};
+use tare_record::view::Better;
 use tare_report::figures::{StoredFigure, StoredFigures};
 use tare_report::loads::{self, LOAD_PRIMARY};
 use tare_report::{read, summary, view};
@@ -58,9 +59,11 @@ pub enum FolderContent {
 
 /// Reads the folder of a run or a load.
 pub fn content(folder: &Path) -> FolderContent {
-    let found = match folder.join(LOAD_REPORT).exists() {
-        true => load(folder),
-        false => run(folder),
+    let has = |file| folder.join(file).exists();
+    let found = match (has(LOAD_REPORT), has(KEPT_CHECK)) {
+        (true, _) => load(folder),
+        (false, true) => check(folder).map(Some),
+        (false, false) => run(folder),
     };
     match found {
         Ok(Some(values)) => FolderContent::Complete(Box::new(values)),
@@ -188,4 +191,60 @@ fn load(folder: &Path) -> Result<Option<RunValues>, String> {
         },
         values: cell.figures,
     }))
+}
+
+/// A golden check of a suite: each value of a benchmark is a series, whose arm is the benchmark, and whose level is the unit.
+fn check(folder: &Path) -> Result<RunValues, String> {
+    let text = read_regular(&folder.join(KEPT_CHECK), JSON_BYTES_MAX)
+        .map_err(|error| format!("{KEPT_CHECK}: {error}"))?;
+    let KeptCheck { name, report } = serde_json::from_slice(&text)
+        .map_err(|error| format!("{KEPT_CHECK} is not that of this Tare: {error}"))?;
+    let mut versions = report.versions.clone();
+    versions.insert(TARE.to_owned(), report.tare.clone());
+    versions.extend(report.kernel.map(|kernel| ("kernel".to_owned(), kernel)));
+    versions.extend(
+        report
+            .revision
+            .map(|revision| ("revision".to_owned(), revision)),
+    );
+    let values = report.benchmarks.iter().filter(|one| one.now.is_finite());
+    let values: Vec<StoredFigure> = values
+        .map(|one| StoredFigure {
+            arm: match one.project.as_str() {
+                "" => one.benchmark.clone(),
+                project => format!("{project}: {}", one.benchmark),
+            },
+            level: one.unit.clone(),
+            metric: match one.better {
+                Better::Lower => Metric::Benchmark,
+                Better::Higher => Metric::BenchmarkRate,
+            },
+            value: one.now,
+            low: None,
+            high: None,
+            is_lower_bound: false,
+        })
+        .collect();
+    let names = |of: fn(&StoredFigure) -> &String| {
+        let mut names: Vec<String> = values.iter().map(of).cloned().collect();
+        names.sort();
+        names.dedup();
+        names
+    };
+    Ok(RunValues {
+        experiment: name,
+        form: Form::Full,
+        machine: report.machine,
+        machine_about: report.machine_about,
+        started_unix_us: report.started_unix_us,
+        setting: RunSetting {
+            versions,
+            primary: Metric::OF_BENCHMARKS.to_vec(),
+            margin: report.margin,
+            margin_absolute_ns: 0,
+            arms: names(|one| &one.arm),
+            levels: names(|one| &one.level),
+        },
+        values,
+    })
 }

@@ -328,6 +328,7 @@ impl Setting<'_> {
                 .iter()
                 .flat_map(|sides| sides.now.versions.clone())
                 .collect(),
+            kernel: Some(self.options.machine.kernel.clone()),
             benchmarks: Vec::new(),
             failed: failed.collect(),
             notes: Vec::new(),

@@ -32,7 +32,8 @@ pub use night::{
 };
 pub use perfcheck::{
     BenchmarkFailure, BenchmarkOutcome, BenchmarkResult, GOLDEN_FILE, GOLDEN_VERSION, GoldenFile,
-    GoldenMachine, GoldenSession, GoldenUpdate, PerfReference, PerfcheckOptions, PerfcheckReport,
+    GoldenMachine, GoldenSession, GoldenUpdate, KEPT_CHECK, KeptCheck, PerfReference,
+    PerfcheckOptions, PerfcheckReport,
 };
 pub use sizing::{
     ProxyFeatures, RepeatUnit, ServiceSize, Side, SizeOptions, SizedEdge, SizedGroup, SizedPart,

@@ -7,7 +7,10 @@ use crate::text::word_of;
 
 /// The metrics with their labels and units, in the order of tables.
 macro_rules! metrics {
-    ($($(#[$meta:meta])* $name:ident: $label:literal, $unit:ident;)*) => {
+    (
+        of_benchmarks { $($(#[$meta_of_benchmarks:meta])* $benchmark:ident: $label_of_benchmarks:literal;)* }
+        $($(#[$meta:meta])* $name:ident: $label:literal, $unit:ident;)*
+    ) => {
         /// A metric of a trial. Latencies are over successful exchanges and over unfinished ones at their age, unless stated otherwise.
         #[derive(
             Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
@@ -15,17 +18,22 @@ macro_rules! metrics {
         #[serde(rename_all = "kebab-case")]
         pub enum Metric {
             $($(#[$meta])* $name,)*
+            $($(#[$meta_of_benchmarks])* $benchmark,)*
         }
 
         impl Metric {
-            /// Every metric, in the order of tables.
+            /// Every metric of a trial, in the order of tables.
             pub const ALL: [Metric; [$($label),*].len()] = [$(Metric::$name),*];
+
+            /// Those of micro-benchmarks, which no trial has.
+            pub const OF_BENCHMARKS: [Metric; [$($label_of_benchmarks),*].len()] = [$(Metric::$benchmark),*];
 
             /// Unit of its values.
             #[must_use]
             pub fn unit(self) -> Unit {
                 match self {
                     $(Metric::$name => Unit::$unit,)*
+                    $(Metric::$benchmark => Unit::Own,)*
                 }
             }
 
@@ -34,6 +42,7 @@ macro_rules! metrics {
             pub fn label(self) -> &'static str {
                 match self {
                     $(Metric::$name => $label,)*
+                    $(Metric::$benchmark => $label_of_benchmarks,)*
                 }
             }
         }
@@ -41,6 +50,12 @@ macro_rules! metrics {
 }
 
 metrics! {
+    of_benchmarks {
+        /// Value of a micro-benchmark, of which less is better. Its level is the unit, its arm the benchmark.
+        Benchmark: "benchmark";
+        /// The same where more is better.
+        BenchmarkRate: "benchmark (more is better)";
+    }
     /// Arithmetic mean of `latency`.
     Mean: "mean", Nanoseconds;
     /// 50th percentile of `latency`.
@@ -105,6 +120,8 @@ pub enum Unit {
     Bytes,
     /// CPU-seconds per second.
     Cores,
+    /// A unit of its own, which the level names: values of micro-benchmarks.
+    Own,
 }
 
 impl Metric {
@@ -112,6 +129,7 @@ impl Metric {
     #[must_use]
     pub fn is_rate(self) -> bool {
         matches!(self.unit(), Unit::PerSecond | Unit::BytesPerSecond)
+            || self == Metric::BenchmarkRate
     }
 
     /// Whether the metric has no value in experiments without proxies, or without records.

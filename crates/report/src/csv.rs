@@ -109,6 +109,7 @@ pub fn unit(unit: Unit) -> &'static str {
         Unit::BytesPerSecond => "bytes per s",
         Unit::CpuSecondsPer1000 => "CPU-s per 1000",
         Unit::Cores => "cores",
+        Unit::Own => "own",
         Unit::Bytes => "bytes",
     }
 }

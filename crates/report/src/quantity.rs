@@ -37,6 +37,7 @@ fn scale(unit: Unit, magnitude: f64) -> Scale {
         Unit::BytesPerSecond => of(1e6, " MB/s"),
         Unit::CpuSecondsPer1000 => of(1.0, " s"),
         Unit::Cores => of(1.0, " cores"),
+        Unit::Own => of(1.0, ""),
         Unit::Bytes if magnitude < 999.5 => of(1.0, " B"),
         Unit::Bytes if magnitude < 999_500.0 => of(1e3, " kB"),
         Unit::Bytes if magnitude < 999_500_000.0 => of(1e6, " MB"),

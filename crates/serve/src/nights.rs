@@ -185,6 +185,7 @@ fn counts(report: &NightReport) -> NightCounts {
         started_unix_us: report.started_unix_us,
         took_ns: report.took_ns,
         exit_code: report.exit_code,
+        reason: report.reason.clone(),
         done: entries(&is_measured),
         failed: entries(&|outcome| !is_measured(outcome)),
         left: report.left.len() as u64,

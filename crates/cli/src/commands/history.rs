@@ -132,9 +132,10 @@ impl OutputArgs {
 }
 
 fn metric(name: &str) -> anyhow::Result<Metric> {
-    let found = Metric::ALL.into_iter().find(|metric| metric.name() == name);
+    let all = || Metric::ALL.into_iter().chain(Metric::OF_BENCHMARKS);
+    let found = all().find(|metric| metric.name() == name);
     found.ok_or_else(|| {
-        let known = Metric::ALL.map(Metric::name);
+        let known = all().map(Metric::name);
         bad_input(format!("unknown metric \"{name}\"{}", hint(name, known)))
     })
 }

@@ -22,7 +22,10 @@ impl VerdictArgs {
                 .filter(move |one| one.outcome == outcome)
         };
         if let Some(failed) = assertions(AssertionOutcome::Failed).next() {
-            say(format_args!("assertion failed: {}", failed.text));
+            say(format_args!(
+                "assertion failed: {}: {}",
+                failed.text, failed.reason
+            ));
             return Exit::Failed;
         }
         if !self.require_verdict {
@@ -32,7 +35,8 @@ impl VerdictArgs {
             say("undecided: no trial counts (--require-verdict)");
             return Exit::Failed;
         }
-        let asserted = assertions(AssertionOutcome::Undecided).map(|one| one.text.clone());
+        let asserted = assertions(AssertionOutcome::Undecided)
+            .map(|one| format!("{}: {}", one.text, one.reason));
         let compared = view
             .overheads
             .iter()

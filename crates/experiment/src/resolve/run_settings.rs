@@ -164,6 +164,10 @@ pub(super) fn primary(scope: &mut Scope<'_>, Input { root, def, .. }: Input<'_>)
         return usual;
     };
     for (index, metric) in written.iter().enumerate() {
+        if Metric::OF_BENCHMARKS.contains(metric) {
+            let message = format!("no trial has {}: it is of golden checks", metric.name());
+            scope.problem(root.mark_at(&["primary", &index.to_string()]), message);
+        }
         if written[..index].contains(metric) {
             let message = format!("duplicate {}", metric.label());
             scope.problem(root.mark_at(&["primary", &index.to_string()]), message);

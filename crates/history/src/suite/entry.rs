@@ -2,29 +2,31 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use tare_experiment::suite::{SuiteEntry, SuiteExportDef, Work};
 use tare_record::api::{
-    BenchmarkOutcome, BenchmarkResult, EntryOutcome, LOAD_REPORT, NightEntry, PerfcheckReport,
+    EntryOutcome, KEPT_CHECK, KeptCheck, LOAD_REPORT, NightEntry, PerfcheckReport,
 };
+use tare_record::durable;
 use tare_record::regular::read_regular_text;
 use tare_record::text::word_of;
 use tare_record::view::SentenceKind;
 use tare_report::loads;
-use tare_report::quantity::{self, Sign};
 
 use super::Place;
 use super::process::{self, Ended, StopReason};
+use super::reasons;
+use crate::text;
 
 /// Sentences of a verdict that the result of a night has.
 const FINDINGS_MAX: usize = 3;
+/// Golden checks that begin within one second.
+const CHECKS_OF_A_SECOND_MAX: u32 = 100;
 /// Time for an export: a collector may be far away.
 const EXPORT_LIMIT: Duration = Duration::from_secs(300);
-/// Bytes of messages of which the last line is shown.
-const MESSAGES_BYTES_MAX: u64 = 16 << 20;
 
 /// Runs an entry. Says also why the suite ends with it, if it does.
 pub fn run(
@@ -44,9 +46,12 @@ pub fn run(
         process::run(&mut command, entry.limit, &place.until)
     });
     let stop = ended.as_ref().ok().and_then(|ended| ended.stop);
-    let (outcome, reason) = outcome(&ended, &messages);
+    let (outcome, reason) = outcome(entry, &ended, &messages);
     let said = ended.map(|ended| ended.said).unwrap_or_default();
-    let folder = said.folder;
+    let folder = match &entry.work {
+        Work::Perfcheck { .. } => keep(place, entry, &said.document),
+        _ => said.folder,
+    };
     let findings = match (&entry.work, &folder) {
         (Work::Perfcheck { .. }, _) => benchmarks(&said.document),
         (_, Some(folder)) => findings(folder),
@@ -158,7 +163,11 @@ fn export(place: &Place<'_>, number: usize, entry: &SuiteEntry, folder: &Path) -
     exports.filter_map(Result::err).collect()
 }
 
-fn outcome(ended: &io::Result<Ended>, messages: &Path) -> (EntryOutcome, Option<String>) {
+fn outcome(
+    entry: &SuiteEntry,
+    ended: &io::Result<Ended>,
+    messages: &Path,
+) -> (EntryOutcome, Option<String>) {
     let ended = match ended {
         Ok(ended) => ended,
         Err(error) => {
@@ -171,21 +180,59 @@ fn outcome(ended: &io::Result<Ended>, messages: &Path) -> (EntryOutcome, Option<
     if let Some(stop) = ended.stop {
         return (EntryOutcome::Interrupted, Some(stop.to_string()));
     }
-    match ended.status.code() {
-        Some(0) => (EntryOutcome::Done, None),
-        Some(1) => (EntryOutcome::AssertionFailed, None),
-        _ => {
-            let said = ended.said.error.clone().or_else(|| last_line(messages));
-            let reason = said.unwrap_or_else(|| ended.status.to_string());
-            (EntryOutcome::Failed, Some(reason))
-        }
-    }
+    let outcome = match ended.status.code() {
+        Some(0) => return (EntryOutcome::Done, None),
+        Some(1) => EntryOutcome::AssertionFailed,
+        _ => EntryOutcome::Failed,
+    };
+    let reason = reasons::of_entry(&entry.work, ended, messages);
+    (outcome, Some(reason))
 }
 
 fn last_line(messages: &Path) -> Option<String> {
-    let text = read_regular_text(messages, MESSAGES_BYTES_MAX).ok()?;
-    let line = text.lines().rfind(|line| !line.trim().is_empty())?;
-    Some(line.to_owned())
+    let text = read_regular_text(messages, reasons::MESSAGES_BYTES_MAX).ok()?;
+    reasons::last_line(&text)
+}
+
+/// Keeps a golden check in a folder of its own, for the history of its benchmarks; `None`: it has no result, or cannot be kept, which
+/// is said.
+fn keep(place: &Place<'_>, entry: &SuiteEntry, document: &str) -> Option<PathBuf> {
+    let report: PerfcheckReport = serde_json::from_str(document).ok()?;
+    if report.benchmarks.is_empty() {
+        return None;
+    }
+    let second = text::second(report.started_unix_us);
+    let kept = KeptCheck {
+        name: entry.name.clone(),
+        report,
+    };
+    let write = || -> io::Result<PathBuf> {
+        for number in 1..CHECKS_OF_A_SECOND_MAX {
+            let end = if number == 1 {
+                String::new()
+            } else {
+                format!("-{number}")
+            };
+            let folder = place.runs.join(format!("{second}-perfcheck{end}"));
+            match durable::make(&folder) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                made => {
+                    made?;
+                    durable::write(&folder.join(KEPT_CHECK), &serde_json::to_vec(&kept)?)?;
+                    return Ok(folder);
+                }
+            }
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
+    };
+    let written = write();
+    if let Err(error) = &written {
+        let name = &entry.name;
+        (place.say)(&format!(
+            "{name} is in no history, it cannot be kept: {error}"
+        ));
+    }
+    written.ok()
 }
 
 /// The result of a golden check, and the benchmarks that are worse.
@@ -193,18 +240,8 @@ fn benchmarks(document: &str) -> Vec<String> {
     let Ok(report) = serde_json::from_str::<PerfcheckReport>(document) else {
         return Vec::new();
     };
-    let is_worse = |one: &&BenchmarkResult| one.outcome == BenchmarkOutcome::Worse;
-    let worse = report.benchmarks.iter().filter(is_worse).map(|one| {
-        let ratio = one.ratio.as_ref();
-        let change = ratio.map_or_else(String::new, |ratio| quantity::change(ratio, Sign::Shown));
-        let now = quantity::plain(one.now);
-        format!(
-            "{} is worse: {change}, {now} {} now",
-            one.benchmark, one.unit
-        )
-    });
     std::iter::once(report.answer.clone())
-        .chain(worse)
+        .chain(reasons::worse(&report))
         .take(FINDINGS_MAX)
         .collect()
 }

@@ -8,6 +8,7 @@ mod confirm;
 mod entry;
 pub(crate) mod page;
 mod process;
+mod reasons;
 mod state;
 
 use std::collections::BTreeSet;
@@ -37,6 +38,8 @@ use state::{Lock, SuiteState};
 pub const NIGHT_PAGE: &str = "night.html";
 /// The result of a night as Markdown.
 pub const NIGHT_MARKDOWN: &str = "night.md";
+/// The result of a night as JUnit: a test case for each entry.
+const NIGHT_JUNIT: &str = "night.xml";
 /// Why an entry failed that had the whole budget for itself.
 const OVER_BUDGET: &str = "it takes longer than the whole budget of the suite: give the suite more time, or the entry a limit";
 /// Nights of one date.
@@ -135,6 +138,7 @@ pub fn run(options: &SuiteOptions, say: Say<'_>) -> Result<NightReport, SuiteErr
         unmatched: Vec::new(),
         history_problem: None,
         exit_code: 0,
+        reason: None,
     };
     run_entries(&place, &suite, &mut state, &mut report)?;
     let ran: BTreeSet<&str> = report
@@ -163,6 +167,10 @@ pub fn run(options: &SuiteOptions, say: Say<'_>) -> Result<NightReport, SuiteErr
     }
     report.took_ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
     report.exit_code = exit_code(&report, interruption.signal());
+    report.reason = reasons::of_night(&report);
+    if let Some(reason) = &report.reason {
+        say(&format!("the suite failed: {reason}"));
+    }
     write(&place.night, &report, &charts)?;
     say(&format!("the result is in {}", place.night.display()));
     Ok(report)
@@ -217,15 +225,9 @@ fn exit_code(report: &NightReport, signal: Option<i32>) -> u8 {
     if report.changes.iter().any(is_worse) || of(EntryOutcome::AssertionFailed) {
         return 1;
     }
-    let reason = StopReason::Budget.to_string();
-    let is_failed = |entry: &tare_record::api::NightEntry| match entry.outcome {
-        EntryOutcome::Failed => true,
-        EntryOutcome::Interrupted => entry.reason.as_deref() != Some(reason.as_str()),
-        EntryOutcome::Done | EntryOutcome::AssertionFailed => false,
-    };
     let is_kept_back = |entry: &tare_record::api::NightEntry| !entry.export_problems.is_empty();
     let entries = &report.entries;
-    let any = entries.iter().any(is_failed) || entries.iter().any(is_kept_back);
+    let any = entries.iter().any(reasons::is_failed) || entries.iter().any(is_kept_back);
     match any || report.history_problem.is_some() {
         true => 3,
         false => 0,
@@ -259,6 +261,7 @@ fn write(night: &Path, report: &NightReport, series: &[SeriesDetail]) -> Result<
     for (name, text) in [
         (NIGHT, json),
         (NIGHT_MARKDOWN, page::markdown(report)),
+        (NIGHT_JUNIT, page::junit(report)),
         (NIGHT_PAGE, page::html(report, series)),
     ] {
         let path = night.join(name);

@@ -4,6 +4,7 @@ use tare_record::api::{
     Confirmation, EntryOutcome, NightChange, NightEntry, NightReport, SeriesDetail,
 };
 use tare_record::escape::escape_xml;
+use tare_report::junit::{self, JunitCase, JunitEnding, JunitSuite};
 use tare_report::{markdown as escaping, quantity};
 
 use crate::chart;
@@ -11,6 +12,9 @@ use crate::text::date;
 
 /// Charts in the page: with hundreds of series it would not open.
 const CHARTS_MAX: usize = 40;
+
+/// Characters of the reason in the title.
+const REASON_CHARS_MAX: usize = 240;
 
 /// Sentences under a heading.
 struct Section {
@@ -55,11 +59,11 @@ fn sections(report: &NightReport) -> Vec<Section> {
             .filter(|entry| is_wanted(entry.outcome));
         let line = |entry: &NightEntry| Line {
             text: entry_head(entry),
-            // A load has no report to link to: `load LABELS`. Names of experiments have no space.
-            run: entry
-                .run
-                .clone()
-                .filter(|_| !entry.name.starts_with("load ")),
+            // Only a run has a report to link to: `load LABELS`, `perfcheck FOLDER`. Names of experiments have no space before `(`.
+            run: entry.run.clone().filter(|_| {
+                let has_none = ["load ", "perfcheck "];
+                !has_none.iter().any(|kind| entry.name.starts_with(kind))
+            }),
             below: below(entry),
         };
         entries.map(line).collect()
@@ -119,7 +123,11 @@ pub fn entry_line(entry: &NightEntry) -> String {
 fn below(entry: &NightEntry) -> Vec<String> {
     let failed = entry.export_problems.iter();
     let failed = failed.map(|problem| format!("not exported as {problem}"));
-    entry.findings.iter().cloned().chain(failed).collect()
+    // What is in the reason is said in the line above.
+    let reason = entry.reason.as_deref().unwrap_or_default();
+    let findings = entry.findings.iter();
+    let findings = findings.filter(|finding| !reason.contains(finding.as_str()));
+    findings.cloned().chain(failed).collect()
 }
 
 fn entry_head(entry: &NightEntry) -> String {
@@ -204,13 +212,30 @@ fn title(report: &NightReport) -> String {
     let done = report
         .entries
         .iter()
-        .filter(|entry| entry.outcome == EntryOutcome::Done)
+        .filter(|entry| {
+            matches!(
+                entry.outcome,
+                EntryOutcome::Done | EntryOutcome::AssertionFailed
+            )
+        })
         .count();
+    let failed = report.reason.as_ref().map_or_else(String::new, |reason| {
+        format!(" failed: {};", cut(reason, REASON_CHARS_MAX))
+    });
+    let between = if failed.is_empty() { ":" } else { "" };
     format!(
-        "Suite of {}: {changes}, {done} of {} measured",
+        "Suite of {}{failed}{between} {changes}, {done} of {} measured",
         date(report.started_unix_us),
         quantity::counted(report.entries.len() as u64, "entry", "entries")
     )
+}
+
+/// The beginning of a text that is longer.
+fn cut(text: &str, chars_max: usize) -> String {
+    match text.char_indices().nth(chars_max) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
 }
 
 fn footer(report: &NightReport) -> String {
@@ -248,6 +273,31 @@ pub fn markdown(report: &NightReport) -> String {
     }
     text.push_str(&format!("\n{}\n", escaping::escape(&footer(report))));
     text
+}
+
+/// The result as JUnit, a test case for each entry.
+pub fn junit(report: &NightReport) -> String {
+    let case = |entry: &NightEntry| {
+        let reason = entry.reason.clone().unwrap_or_default();
+        JunitCase {
+            class: "tare suite".to_owned(),
+            name: entry.name.clone(),
+            took_s: entry.took_ns as f64 / 1e9,
+            ending: match entry.outcome {
+                EntryOutcome::Done => JunitEnding::Passed(entry.findings.first().cloned()),
+                EntryOutcome::AssertionFailed => JunitEnding::Failed(reason),
+                EntryOutcome::Failed | EntryOutcome::Interrupted => JunitEnding::Error(reason),
+            },
+        }
+    };
+    junit::document(&[JunitSuite {
+        name: "tare suite".to_owned(),
+        took_s: report.took_ns as f64 / 1e9,
+        properties: vec![("tare", report.tare.clone())],
+        cases: report.entries.iter().map(case).collect(),
+        output: Some(text(report)),
+        ..JunitSuite::default()
+    }])
 }
 
 /// Layout and colours of the page; the charts have their own.

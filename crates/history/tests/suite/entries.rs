@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 use tare_record::api::EntryOutcome;
 
-use crate::maker::measure;
+use crate::maker::{DAY, measure};
 use crate::rig::{NEXT_RUN, Place, START, UNTIL_INTERRUPTED, interrupt, nights, outcomes, report};
 
 #[test]
@@ -84,6 +84,12 @@ fn a_golden_check_says_what_is_worse() {
     let entry = &night.entries[0];
     assert_eq!(entry.name, "perfcheck do");
     assert_eq!(entry.outcome, EntryOutcome::AssertionFailed);
+    let worse = "go: Encode is worse: +10 % (8–12), 1321 ns/op now";
+    assert_eq!(entry.reason.as_deref(), Some(worse));
+    assert_eq!(
+        night.reason.as_deref(),
+        Some(format!("perfcheck do: {worse}").as_str())
+    );
     assert_eq!(
         entry.findings,
         [
@@ -100,6 +106,122 @@ fn a_golden_check_says_what_is_worse() {
             "perfcheck do --margin=3% --json --markdown {at}/01.perfcheck.md"
         )]
     );
+}
+
+#[test]
+fn a_golden_check_is_a_run_of_a_history_and_a_step_of_it_is_a_change_with_its_revision() {
+    let place = Place::new("entries:\n- perfcheck: {folder: do}\n", &[]);
+    place.write("do/perfcheck", "cat \"$here/report\"");
+    let night = |number: u64, now: f64| {
+        let of = |benchmark: &str, unit: &str, better: &str, now: f64| {
+            json!({"project": "sub", "benchmark": benchmark, "unit": unit, "better": better, "now": now,
+                "reference": null, "ratio": null, "sessions": 0, "outcome": "new"})
+        };
+        let benchmarks = [
+            of("go: Encode", "ns/op", "lower", now),
+            of("go: Encode", "MB/s", "higher", 1e5 / now),
+        ];
+        let report = json!({"version": 1, "folder": "/x", "started_unix_us": START + number * DAY, "took_ns": 1,
+            "tare": "0.1.0", "machine": "m", "machine_about": "a machine", "revision": format!("r{}", number / 5),
+            "against": null, "repeats": 5, "seed": 1, "margin": 0.03, "versions": {"go": "1.26"}, "kernel": "6.18",
+            "benchmarks": benchmarks, "failed": [], "notes": [], "answer": "2 values", "exit_code": 0});
+        place.write("report", &serde_json::to_string_pretty(&report).unwrap());
+        place.run()
+    };
+    for number in 0..5 {
+        let quiet = night(number, 100.0 + number as f64 / 10.0);
+        let run = quiet.entries[0].run.as_deref().unwrap();
+        assert!(run.ends_with("-perfcheck"), "{run}");
+        assert_eq!((quiet.changes.len(), quiet.exit_code), (0, 0));
+    }
+    let mut last = night(5, 130.0);
+    for number in 6..10 {
+        last = night(number, 130.0 + number as f64 / 10.0);
+    }
+    let changes: Vec<(&str, &str, bool)> = last
+        .changes
+        .iter()
+        .map(|one| {
+            (
+                one.key.arm.as_str(),
+                one.key.level.as_str(),
+                one.change.is_worse,
+            )
+        })
+        .collect();
+    assert_eq!(
+        changes,
+        [
+            ("sub: go: Encode", "MB/s", true),
+            ("sub: go: Encode", "ns/op", true)
+        ]
+    );
+    let change = &last.changes[0].change;
+    assert_eq!(change.index, 5);
+    let axes: Vec<&str> = change.changed.iter().map(|one| one.axis.as_str()).collect();
+    assert_eq!(axes, ["revision"]);
+    assert_eq!(last.exit_code, 1);
+    let reason = last.reason.unwrap();
+    assert!(
+        reason.starts_with("perfcheck do, sub: go: Encode at MB/s:"),
+        "{reason}"
+    );
+    let history = place.history("perfcheck do");
+    assert!(
+        history.contains("ns/op") && history.contains("sub: go: Encode"),
+        "{history}"
+    );
+}
+
+#[test]
+fn the_first_line_of_a_suite_says_why_it_failed() {
+    let suite = "entries:\n- load: {url: \"http://127.0.0.1:1/\", labels: edge}\n- experiment: good\n- experiment: gone\n";
+    let place = Place::new(suite, &[("good", ""), ("gone", "exit 4")]);
+    // As `tare load` says it, whose other words come last.
+    place.write(
+        "do/load",
+        "printf 'error: p99<10s undecided: too few\\nerror: errors<1 failed: it is 7\\nwarning: slow\\n' >&2; exit 1",
+    );
+    let output = place
+        .command(|options| options.json = false)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = "load edge: p99<10s undecided: too few; errors<1 failed: it is 7 (and 1 more)";
+    let text = String::from_utf8(output.stdout).unwrap();
+    let first = text.lines().next().unwrap();
+    assert!(
+        first.ends_with(&format!(
+            " failed: {said}; 0 changes for the worse, 2 of 3 entries measured"
+        )),
+        "{first}"
+    );
+    let messages = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        messages.contains(&format!("the suite failed: {said}\n")),
+        "{messages}"
+    );
+    let night = &nights(&place)[0];
+    let read = |name: &str| fs::read_to_string(night.join(name)).unwrap();
+    let json: Value = serde_json::from_str(&read("night.json")).unwrap();
+    assert_eq!(json["reason"], said);
+    let markdown = read("night.md");
+    let title = markdown.lines().next().unwrap();
+    assert!(title.contains("failed: load edge: p99"), "{title}");
+    let junit = read("night.xml");
+    for part in [
+        "tests=\"3\" failures=\"1\" errors=\"1\"",
+        "name=\"load edge\"",
+        "<failure message=\"p99&lt;10s undecided: too few; errors&lt;1 failed: it is 7\">",
+        "<error message=\"exit status: 4\">",
+    ] {
+        assert!(junit.contains(part), "{part}: {junit}");
+    }
+    // One that did not fail says nothing of it.
+    place.write("do/load", "");
+    place.write("do/gone", "");
+    let night = place.run();
+    assert_eq!((night.exit_code, night.reason), (0, None));
 }
 
 #[test]

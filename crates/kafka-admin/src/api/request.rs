@@ -13,6 +13,7 @@ use crate::reassignment::{PartitionReassignment, ReplicaAssignment};
 #[serde(deny_unknown_fields)]
 pub struct ClusterRequest {
     /// Its name: letters, digits, `.`, `_` and `-`.
+    #[schemars(regex(pattern = r"^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$"))]
     pub name: String,
     /// How it is reached. Files lie in directories of the server's `--files`, variables are named by its `--env`.
     pub cluster: ClusterDef,
@@ -31,15 +32,19 @@ pub struct ClusterRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateTopicRequest {
+    #[schemars(regex(pattern = r"^[A-Za-z0-9._-]{1,249}$"))]
     pub name: String,
     /// Default: the brokers' `num.partitions`.
     #[serde(default)]
+    #[schemars(range(min = 1))]
     pub partitions: Option<i32>,
     /// Default: the brokers' `default.replication.factor`.
     #[serde(default)]
+    #[schemars(range(min = 1))]
     pub replicas: Option<i16>,
     /// Brokers of each partition, the preferred leader first, instead of the two numbers.
     #[serde(default)]
+    #[schemars(inner(length(min = 1)))]
     pub assignment: Option<Vec<Vec<i32>>>,
     #[serde(default)]
     pub configs: BTreeMap<String, String>,
@@ -53,6 +58,7 @@ pub struct CreateTopicRequest {
 #[serde(deny_unknown_fields)]
 pub struct GrowRequest {
     /// The new number of partitions.
+    #[schemars(range(min = 1))]
     pub partitions: i32,
     /// Also if it is a topic of Kafka itself.
     #[serde(default)]
@@ -91,6 +97,7 @@ pub struct ReassignmentPlanRequest {
     /// Brokers that are to have none.
     pub drain: Vec<i32>,
     /// Replicas of each partition. Default: as many as it has.
+    #[schemars(range(min = 1))]
     pub replicas: Option<u32>,
     /// Assignments by hand, instead of all the above.
     pub by_hand: Vec<ReplicaAssignment>,
@@ -104,6 +111,7 @@ pub struct ReassignmentRequest {
     pub reassignments: Vec<PartitionReassignment>,
     /// Most bytes per second that each broker copies.
     #[serde(default)]
+    #[schemars(range(min = 1))]
     pub throttle_bytes_per_s: Option<u64>,
 }
 
@@ -142,10 +150,14 @@ pub enum ResetTarget {
     /// The first record at or after a time.
     Time {
         /// Milliseconds since 1970.
+        #[schemars(range(min = 0))]
         time_ms: i64,
     },
     /// An offset.
-    Offset { offset: i64 },
+    Offset {
+        #[schemars(range(min = 0))]
+        offset: i64,
+    },
     /// The committed offset and this many records.
     Shift { records: i64 },
 }

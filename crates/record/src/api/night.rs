@@ -39,6 +39,9 @@ pub struct NightReport {
     pub history_problem: Option<String>,
     /// Exit code of the command.
     pub exit_code: u8,
+    /// Why the exit code is not 0, in one line: the first reason, and how many more there are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// An entry of a suite after its end.
@@ -48,7 +51,7 @@ pub struct NightEntry {
     pub name: String,
     /// How it ended.
     pub outcome: EntryOutcome,
-    /// Why, if not as planned.
+    /// Why, if not as planned, in one line; of a check that failed with its figures.
     pub reason: Option<String>,
     /// Name of the run folder.
     pub run: Option<String>,
@@ -158,6 +161,9 @@ pub struct NightCounts {
     pub took_ns: u64,
     /// Exit code of the command.
     pub exit_code: u8,
+    /// Why it is not 0, in one line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// Entries that were measured, also those with an assertion that does not hold.
     pub done: u64,
     /// Entries that failed, or reached their limit.

@@ -16,6 +16,9 @@ pub const GOLDEN_FILE: &str = "perf.golden.json";
 /// Version of the golden file.
 pub const GOLDEN_VERSION: u32 = 1;
 
+/// File of a golden check that a suite has kept, in a folder of its own in the directory of runs.
+pub const KEPT_CHECK: &str = "perfcheck.json";
+
 /// What `tare` starts the program `tare-perfcheck` with: its only argument, as JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -138,6 +141,9 @@ pub struct PerfcheckReport {
     pub margin: f64,
     /// Versions of the tools.
     pub versions: BTreeMap<String, String>,
+    /// Kernel release.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
     /// Benchmarks, the worst first.
     pub benchmarks: Vec<BenchmarkResult>,
     /// Benchmarks that failed.
@@ -148,6 +154,15 @@ pub struct PerfcheckReport {
     pub answer: String,
     /// Exit code.
     pub exit_code: u8,
+}
+
+/// A golden check of a suite, [`KEPT_CHECK`] of its folder: a run in the history of its benchmarks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct KeptCheck {
+    /// The entry of the suite, `perfcheck FOLDER`.
+    pub name: String,
+    /// What it found.
+    pub report: PerfcheckReport,
 }
 
 /// One value of a benchmark compared with its reference.

@@ -49,12 +49,14 @@ pub struct ExperimentRequest {
     /// The experiment itself, as YAML.
     pub yaml: Option<String>,
     /// Name of an experiment that is sent as YAML.
+    #[schemars(regex(pattern = r"^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$"))]
     pub name: Option<String>,
     /// Whether to use the quick form.
     pub quick: bool,
     /// Whether to leave the A/A check out.
     pub no_aa: bool,
     /// Exact number of blocks.
+    #[schemars(range(min = 1))]
     pub blocks: Option<u32>,
     /// Seed of every random order.
     pub seed: Option<u64>,
@@ -107,6 +109,9 @@ pub enum StartState {
 #[serde(deny_unknown_fields)]
 pub struct LoadRequest {
     /// Target URL.
+    #[schemars(regex(
+        pattern = r"^[^-\u0000-\u001F\u007F-\u009F][^\u0000-\u001F\u007F-\u009F]*$"
+    ))]
     pub url: String,
     /// Pace.
     pub pace: LoadPace,
@@ -114,21 +119,29 @@ pub struct LoadRequest {
     pub stop: LoadStop,
     /// Number of connections.
     #[serde(default)]
+    #[schemars(range(min = 1))]
     pub connections: Option<u32>,
     /// Warm-up in seconds.
     #[serde(default)]
+    #[schemars(range(min = 0.0))]
     pub warmup_s: Option<f64>,
     /// Timeout of a request in seconds.
     #[serde(default)]
+    #[schemars(range(min = 0.0))]
     pub timeout_s: Option<f64>,
     /// Whether to use HTTP/2.
     #[serde(default)]
     pub http2: bool,
     /// HTTP method.
     #[serde(default)]
+    #[schemars(regex(pattern = r"^[^\u0000-\u001F\u007F-\u009F]+$"))]
     pub method: Option<String>,
     /// Request headers, `Name: value`.
     #[serde(default)]
+    #[schemars(
+        length(max = 100),
+        inner(regex(pattern = r"^[^\u0000-\u001F\u007F-\u009F]+$"))
+    )]
     pub headers: Vec<String>,
     /// Request body.
     #[serde(default)]
@@ -150,6 +163,7 @@ pub struct LoadRequest {
     pub insecure: bool,
     /// Labels, as text.
     #[serde(default)]
+    #[schemars(regex(pattern = r"^[^\u0000-\u001F\u007F-\u009F]+$"))]
     pub labels: Option<String>,
     /// For `kafka://…`: what is measured, and the cluster whose settings are used.
     #[serde(default)]
@@ -165,8 +179,10 @@ pub struct KafkaLoadRequest {
     /// Cluster of the server's list: its brokers, TLS and login are used, and those of the URL are not.
     pub cluster: Option<String>,
     /// Acknowledgements of a producer: `0`, `1` or `all`. Default: `all`.
+    #[schemars(regex(pattern = r"^(0|1|all)$"))]
     pub acks: Option<String>,
     /// Consumer group. Default: none.
+    #[schemars(regex(pattern = r"^[^\u0000-\u001F\u007F-\u009F]+$"))]
     pub group: Option<String>,
 }
 
@@ -190,11 +206,13 @@ pub enum LoadPace {
     /// Open loop.
     Rate {
         /// Requests per second.
+        #[schemars(range(min = 0.0))]
         per_s: f64,
     },
     /// Closed loop.
     Clients {
         /// Number of clients.
+        #[schemars(range(min = 1))]
         clients: u32,
     },
     /// As fast as the connections allow.
@@ -208,11 +226,13 @@ pub enum LoadStop {
     /// After a time.
     Duration {
         /// Seconds.
+        #[schemars(range(min = 0.0))]
         seconds: f64,
     },
     /// After a number of requests.
     Count {
         /// Requests.
+        #[schemars(range(min = 1))]
         requests: u64,
     },
     /// When it is stopped.

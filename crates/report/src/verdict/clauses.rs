@@ -54,7 +54,9 @@ pub fn object(metric: Metric) -> &'static str {
         Metric::ProxyMemory => "memory of the largest proxy",
         Metric::ControlPlaneCpu => "CPU of the control plane",
         Metric::ControlPlaneMemory => "memory of the control plane",
-        Metric::P90 | Metric::P99 | Metric::P999 => metric.label(),
+        Metric::P90 | Metric::P99 | Metric::P999 | Metric::Benchmark | Metric::BenchmarkRate => {
+            metric.label()
+        }
     }
 }
 

@@ -41,6 +41,7 @@ pub fn night(runs: &Path, name: &str, run: &str) -> NightReport {
         unmatched: Vec::new(),
         history_problem: None,
         exit_code: 130,
+        reason: None,
     };
     let folder = runs.join("nights").join(name);
     fs::create_dir_all(&folder).unwrap();

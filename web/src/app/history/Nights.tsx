@@ -15,7 +15,7 @@ const REFRESH_MS = 15_000;
 
 function End({ night }: { night: NightSummary }): JSX.Element {
   const { words, isBad } = endOf(night);
-  return <span class={isBad ? "bad" : undefined} title={words}>{words}{night.result != null && ` (${night.result.exit_code})`}</span>;
+  return <span class={isBad ? "bad" : undefined} title={night.result?.reason ?? words}>{words}{night.result != null && ` (${night.result.exit_code})`}</span>;
 }
 
 const of = (night: NightSummary, say: (counts: NightCounts) => string) => (night.result == null ? MISSING : say(night.result));

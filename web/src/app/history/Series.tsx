@@ -14,10 +14,19 @@ import { at, go } from "../router";
 import type { Order } from "../rows";
 import { VirtualTable, type Column } from "../VirtualTable";
 import { moment, plural } from "../words";
-import { RUNS_MIN, TOO_FEW, date, seriesName, stepWords, versionSteps, versionsAt, versionWords, versionsWords } from "./changes";
+import { RUNS_MIN, TOO_FEW, date, measuredAt, seriesName, stepWords, versionSteps, versionsAt, versionWords, versionsWords } from "./changes";
 import { experimentAt, pointsPath, type SeriesFilter } from "./filter";
 
-type Kind = "runs" | "loads";
+type Kind = ReturnType<typeof measuredAt>;
+
+/** The name of a run, as a link where it has a page. */
+function RunName({ kind, run }: { kind: Kind; run: string }): JSX.Element {
+  return kind === null ? <span title={run}>{run}</span> : <a href={at(kind, run)} title={run}>{run}</a>;
+}
+
+function open(kind: Kind, run: string): void {
+  if (kind !== null) go(at(kind, run));
+}
 
 const KEYS: readonly LegendEntry[] = [
   { label: "run", color: INK.line, shape: "line" },
@@ -48,11 +57,11 @@ function Cursor({ detail, kind, place }: { detail: SeriesDetail; kind: Kind; pla
           onInput={(event) => {
             place.value = Number(event.currentTarget.value);
           }}
-          onKeyDown={(event) => event.key === "Enter" && go(at(kind, point.run))}
+          onKeyDown={(event) => event.key === "Enter" && open(kind, point.run)}
         />
       </div>}
       <dl class="facts-line run-at">
-        <div><dt>Run</dt><dd><a href={at(kind, point.run)}>{point.run}</a>, {moment(point.started_unix_us / 1000)}</dd></div>
+        <div><dt>Run</dt><dd><RunName kind={kind} run={point.run} />, {moment(point.started_unix_us / 1000)}</dd></div>
         <div><dt>Value</dt><dd><b>{valueOf(point, detail)}</b>{point.low != null && ` (blocks ${range(point.low, point.high, detail.unit)})`}</dd></div>
         {point.changed.length > 0 && <div><dt>Changed</dt><dd>{versionsWords(point.changed)}</dd></div>}
         {versions.length > 0 && <div><dt>Versions</dt><dd class="quiet">{versions.map(({ axis, version }) => `${axis} ${version}`).join(", ")}</dd></div>}
@@ -81,7 +90,7 @@ function Chart({ detail, kind }: { detail: SeriesDetail; kind: Kind }): JSX.Elem
     // A finger chooses a run; its report is a link below.
     picture.addEventListener("click", (event) => {
       const run = detail.points[made.indexAt(event.clientX)]?.run;
-      if (run !== undefined && (event as PointerEvent).pointerType === "mouse") go(at(kind, run));
+      if (run !== undefined && (event as PointerEvent).pointerType === "mouse") open(kind, run);
     });
     return picture;
   };
@@ -114,7 +123,7 @@ function Changes({ detail, kind }: { detail: SeriesDetail; kind: Kind }): JSX.El
         <ol class="changes">
           {detail.changes.map((change) => (
             <li key={change.index} class={change.is_worse ? "worse" : "better"}>
-              <b>{stepWords(change, detail.unit)}</b> {change.is_worse ? "(worse)" : "(better)"} since {date(change.started_unix_us)}, run <a href={at(kind, change.run)}>{change.run}</a>
+              <b>{stepWords(change, detail.unit)}</b> {change.is_worse ? "(worse)" : "(better)"} since {date(change.started_unix_us)}, run <RunName kind={kind} run={change.run} />
               {change.changed.length > 0 && `, with ${versionsWords(change.changed)}`}
             </li>
           ))}
@@ -141,7 +150,7 @@ function Runs({ detail, kind }: { detail: SeriesDetail; kind: Kind }): JSX.Eleme
     { key: "started", label: "started", width: 22, cell: ({ point }) => moment(point.started_unix_us / 1000), sort: ({ index }) => index },
     { key: "value", label: "value", width: 13, kind: "n", cell: ({ point }) => valueOf(point, detail), sort: ({ point }) => point.value },
     { key: "blocks", label: "blocks", width: 20, kind: "n", cell: ({ point }) => range(point.low, point.high, detail.unit), sort: ({ point }) => point.low },
-    { key: "run", label: "run", width: 38, cell: ({ point }) => <a href={at(kind, point.run)} title={point.run}>{point.run}</a>, sort: ({ point }) => point.run },
+    { key: "run", label: "run", width: 38, cell: ({ point }) => <RunName kind={kind} run={point.run} />, sort: ({ point }) => point.run },
     { key: "changed", label: "changed", width: 56, cell: (row) => <span title={words(row)}>{words(row)}</span> },
   ];
   return (

@@ -45,8 +45,9 @@ export function versionsAt(steps: ReturnType<typeof versionSteps>, index: number
   return [...versions].filter(([, version]) => version !== "").map(([axis, version]) => ({ axis, version }));
 }
 
-/** The view of a run or a kept load, which is an experiment of its own in a history. */
-export function measuredAt(experiment: string): "runs" | "loads" {
+/** The view of a run or a kept load, which is an experiment of its own in a history; a golden check of a suite has none. */
+export function measuredAt(experiment: string): "runs" | "loads" | null {
+  if (experiment.startsWith("perfcheck ")) return null;
   return experiment.startsWith("load: ") ? "loads" : "runs";
 }
 
