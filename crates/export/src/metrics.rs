@@ -20,6 +20,8 @@ pub enum MetricKind {
     Gauge,
     /// A sum since the start of the run.
     Counter,
+    /// Quantiles of what was observed, by the label `quantile`.
+    Summary,
 }
 
 /// Unit of a metric: base units, as OpenMetrics and OpenTelemetry have them.
@@ -193,7 +195,7 @@ metrics! {
         "Responses per second of what is measured now.";
     LIVE_ERRORS: "tare_live_errors_per_second", Gauge, PerSecond,
         "Failed exchanges per second of what is measured now.";
-    LIVE_LATENCY: "tare_live_latency_seconds", Gauge, Seconds,
+    LIVE_LATENCY: "tare_live_latency_seconds", Summary, Seconds,
         "Latency within the last second.";
     LIVE_LATENESS: "tare_live_lateness_seconds", Gauge, Seconds,
         "99th percentile of the generator's lateness within the last second.";

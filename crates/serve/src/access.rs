@@ -16,7 +16,7 @@ use crate::routes::{ApiRoute, RouteContent::Nothing, blocking, query, routes, sh
 use crate::server::Shared;
 
 /// Most entries of the log in an answer, and those where the request names no number.
-const ENTRIES_MAX: usize = 1000;
+pub const ENTRIES_MAX: usize = 1000;
 const ENTRIES: usize = 200;
 
 routes! {
@@ -51,12 +51,15 @@ async fn link(
 /// `?last=N`.
 #[derive(Deserialize)]
 struct AuditQuery {
-    last: Option<usize>,
+    last: Option<u32>,
 }
 
 async fn audit(State(server): State<Shared>, uri: Uri) -> Reply<impl IntoResponse> {
     let wanted: AuditQuery = query(&uri)?;
-    let count = wanted.last.unwrap_or(ENTRIES).min(ENTRIES_MAX);
+    let count = wanted
+        .last
+        .map_or(ENTRIES, |last| last as usize)
+        .min(ENTRIES_MAX);
     blocking(Arc::clone(&server), move |server| {
         Ok(server.access.audit.last(count))
     })

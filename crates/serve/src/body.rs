@@ -7,11 +7,14 @@ use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::http::{StatusCode, header};
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use tokio::sync::mpsc;
 
 use crate::archive;
 use crate::audit::AuditSubject;
 use crate::error::{Refusal, Reply};
+use crate::routes::RouteContent;
+use crate::shapes;
 
 /// Largest body of a request but an archive.
 const BODY_BYTES_MAX: usize = 1 << 20;
@@ -34,8 +37,14 @@ pub async fn body(request: Request) -> Reply<Bytes> {
     }
 }
 
-/// The same as JSON.
+/// The same as JSON, of the shape that the route takes.
 pub async fn json<T: DeserializeOwned>(request: Request) -> Reply<T> {
+    let (wanted, fits) = typed(request).await?;
+    fits.map(|()| wanted)
+}
+
+/// A body by its type, and whether it has the shape of the route, which says more.
+async fn typed<T: DeserializeOwned>(request: Request) -> Reply<(T, Reply<()>)> {
     let kind = request
         .headers()
         .get(header::CONTENT_TYPE)
@@ -47,9 +56,28 @@ pub async fn json<T: DeserializeOwned>(request: Request) -> Reply<T> {
             "send JSON (content-type: application/json)",
         ));
     }
-    let bytes = body(request).await?;
-    serde_json::from_slice(&bytes)
-        .map_err(|error| Refusal::bad(format!("the body is not what this takes: {error}")))
+    let takes = request.extensions().get::<RouteContent>().copied();
+    parsed(&body(request).await?, takes)
+}
+
+fn parsed<T: DeserializeOwned>(bytes: &[u8], takes: Option<RouteContent>) -> Reply<(T, Reply<()>)> {
+    let wrong = |error: serde_json::Error| {
+        Refusal::bad(format!("the body is not what this takes: {error}"))
+    };
+    let mut value: Value = serde_json::from_slice(bytes).map_err(wrong)?;
+    let read = match serde_json::from_slice(bytes) {
+        Ok(read) => read,
+        Err(error) => {
+            shapes::with_integers(&mut value);
+            // Its own error has no place in the text.
+            T::deserialize(&value).map_err(|_| wrong(error))?
+        }
+    };
+    let fits = match takes {
+        Some(RouteContent::Json(shape)) => shapes::check(shape, &value),
+        _ => Ok(()),
+    };
+    Ok((read, fits.map_err(Refusal::invalid)))
 }
 
 /// The same of a request that changes something, and what it is about.
@@ -58,9 +86,9 @@ pub async fn json_about<T: DeserializeOwned>(
     about: impl FnOnce(&T) -> String,
 ) -> Reply<T> {
     let subject = AuditSubject::of(&request);
-    let wanted = json(request).await?;
+    let (wanted, fits) = typed(request).await?;
     subject.set(about(&wanted));
-    Ok(wanted)
+    fits.map(|()| wanted)
 }
 
 /// Writes a body to a file.
@@ -118,5 +146,37 @@ impl io::Write for Parts {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tare_kafka_admin::api::{ElectRequest, GrowRequest};
+    use tare_record::api::LoadRequest;
+
+    use super::*;
+
+    #[test]
+    fn a_body_is_taken_if_and_only_if_it_has_its_shape() {
+        let shape = |name| Some(RouteContent::Json(name));
+        let (grow, fits) =
+            parsed::<GrowRequest>(br#"{"partitions": 3.0}"#, shape("GrowRequest")).unwrap();
+        assert_eq!((grow.partitions, fits.is_ok()), (3, true));
+        // serde takes a list as a struct: this one would have elected leaders of all topics.
+        let said = |refused: Refusal| (refused.status.as_u16(), refused.error.message);
+        let (_, fits) = parsed::<ElectRequest>(b"[]", shape("ElectRequest")).unwrap();
+        let (status, message) = said(fits.unwrap_err());
+        assert_eq!(status, 422);
+        assert!(
+            message.contains("is not of the type \"object\""),
+            "{message}"
+        );
+        let half = br#"{"partitions": 3.5}"#;
+        let (status, message) =
+            said(parsed::<GrowRequest>(half, shape("GrowRequest")).unwrap_err());
+        assert_eq!(status, 400);
+        assert!(message.contains("floating point `3.5`"), "{message}");
+        let (_, message) = said(parsed::<LoadRequest>(b"{", None).unwrap_err());
+        assert!(message.contains("EOF"), "{message}");
     }
 }

@@ -1,12 +1,16 @@
 //! Errors of the API, as JSON with a status.
 
-use axum::http::{StatusCode, header};
+use axum::extract::Request;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use tare_record::api::ErrorReply;
 
 use crate::audit::RefusalReason;
 
+/// Longest text of an error that a library answers with.
+const TEXT_BYTES_MAX: usize = 4096;
 /// Time after which what is busy is asked again.
 const RETRY_S: u64 = 10;
 
@@ -92,4 +96,40 @@ impl IntoResponse for Refusal {
         let problem = Extension(RefusalReason(self.error.message.clone()));
         (self.status, wait, problem, Json(self.error)).into_response()
     }
+}
+
+/// Gives errors that no handler made the shape of all others: a method that an address does not take, a part of a path or a query
+/// that cannot be read.
+pub async fn as_json(request: Request, next: Next) -> Response {
+    let method = request.method().clone();
+    let response = next.run(request).await;
+    let status = response.status();
+    let is_json = |kind: &HeaderValue| kind.as_bytes().starts_with(b"application/json");
+    let is_error = status.is_client_error() || status.is_server_error();
+    if !is_error
+        || response
+            .headers()
+            .get(header::CONTENT_TYPE)
+            .is_some_and(is_json)
+    {
+        return response;
+    }
+    let (parts, body) = response.into_parts();
+    let text = axum::body::to_bytes(body, TEXT_BYTES_MAX).await;
+    let text = String::from_utf8_lossy(&text.unwrap_or_default()).into_owned();
+    let message = match status {
+        StatusCode::METHOD_NOT_ALLOWED => {
+            format!("this address does not take {method}, its header Allow names what it takes")
+        }
+        _ if text.trim().is_empty() => status.canonical_reason().unwrap_or("an error").to_owned(),
+        _ => text,
+    };
+    let message = format!("{message}: GET /api/v1/openapi.json describes the API");
+    let mut answer = Refusal::new(status, message).into_response();
+    for (name, value) in &parts.headers {
+        if *name != header::CONTENT_TYPE && *name != header::CONTENT_LENGTH {
+            answer.headers_mut().append(name, value.clone());
+        }
+    }
+    answer
 }

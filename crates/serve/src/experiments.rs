@@ -19,6 +19,7 @@ use tare_report::routes;
 
 use crate::children::PreparedStart;
 use crate::error::{Refusal, Reply};
+use crate::loads::plain;
 use crate::server::Server;
 use crate::{places, sys};
 
@@ -162,12 +163,16 @@ fn arguments(
             words.push(name.clone());
         }
         (None, Some(yaml)) => {
-            let name = places::name(request.name.as_deref().unwrap_or(UNNAMED))?;
+            let name = places::name(request.name.as_deref().unwrap_or(UNNAMED)).map_err(|_| {
+                Refusal::invalid(
+                    "the name of an experiment has letters, digits, “.”, “_” and “-” only",
+                )
+            })?;
             let path = file(&format!("{name}.yaml"), yaml)?;
             add_files(&server.options.files, yaml, &path)?;
             words.push(path.display().to_string());
         }
-        _ => return Err(Refusal::bad("name an experiment, or send one as YAML")),
+        _ => return Err(Refusal::invalid("name an experiment, or send one as YAML")),
     }
     for (flag, is_on) in [("--quick", request.quick), ("--no-aa", request.no_aa)] {
         if is_on {
@@ -177,7 +182,12 @@ fn arguments(
     words.extend(request.blocks.map(|blocks| format!("--blocks={blocks}")));
     words.extend(request.seed.map(|seed| format!("--seed={seed}")));
     for (part, addresses) in &request.external {
-        words.push(format!("--external={part}={}", addresses.join(",")));
+        let addresses = addresses.join(",");
+        words.push(format!(
+            "--external={}={}",
+            plain(part, "the name of an external part")?,
+            plain(&addresses, "the addresses of an external part")?
+        ));
     }
     Ok(words)
 }

@@ -19,7 +19,7 @@ use crate::routes::{ApiRoute, RouteContent::Nothing, computing, query, routes, s
 use crate::server::{Server, Shared, say};
 
 /// Most runs of a series in an answer.
-const POINTS_MAX: usize = 10_000;
+pub const POINTS_MAX: usize = 10_000;
 /// The same where the request names no number.
 const POINTS: usize = 1000;
 
@@ -42,7 +42,7 @@ struct SeriesQuery {
     machine: Option<String>,
     #[serde(default)]
     changes: bool,
-    last: Option<usize>,
+    last: Option<u32>,
 }
 
 impl SeriesQuery {
@@ -100,7 +100,10 @@ async fn series_list(State(server): State<Shared>, uri: Uri) -> Reply<impl IntoR
 
 async fn points(State(server): State<Shared>, uri: Uri) -> Reply<impl IntoResponse> {
     let wanted: SeriesQuery = query(&uri)?;
-    let last = wanted.last.unwrap_or(POINTS).min(POINTS_MAX);
+    let last = wanted
+        .last
+        .map_or(POINTS, |last| last as usize)
+        .min(POINTS_MAX);
     let filter = wanted.filter();
     ask(server, move |index| {
         series::one_series(index, &filter, last)

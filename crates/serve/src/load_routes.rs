@@ -12,7 +12,7 @@ use crate::audit::AuditSubject;
 use crate::body::{body, json_about};
 use crate::error::Reply;
 use crate::routes::RouteContent::{Events, Nothing, Object};
-use crate::routes::{ApiRoute, blocking, computing, routes, shape, stop};
+use crate::routes::{ApiRoute, begun, blocking, computing, routes, shape, stop};
 use crate::server::Shared;
 use crate::{events, loads};
 
@@ -36,7 +36,7 @@ async fn load_list(State(server): State<Shared>) -> Reply<impl IntoResponse> {
 async fn load_start(State(server): State<Shared>, request: Request) -> Reply<impl IntoResponse> {
     let wanted = json_about(request, |wanted: &LoadRequest| loads::target(&wanted.url)).await?;
     let started = blocking(server, move |server| loads::start(server, &wanted)).await?;
-    Ok((StatusCode::CREATED, Json(started)))
+    Ok(begun(started))
 }
 
 async fn load_import(State(server): State<Shared>, request: Request) -> Reply<impl IntoResponse> {

@@ -247,7 +247,7 @@ pub fn target(url: &str) -> String {
 }
 
 /// A text without control characters.
-fn plain<'a>(text: &'a str, what: &str) -> Reply<&'a str> {
+pub fn plain<'a>(text: &'a str, what: &str) -> Reply<&'a str> {
     match text.is_empty() || text.chars().any(char::is_control) {
         true => Err(Refusal::invalid(format!(
             "{what} is empty or has control characters"

@@ -23,11 +23,13 @@ mod memory;
 mod metrics;
 mod nights;
 mod openapi;
+mod parameters;
 mod places;
 mod routes;
 mod runs;
 mod server;
 mod sessions;
+mod shapes;
 mod sys;
 mod unread;
 

@@ -1,10 +1,10 @@
 //! The description of the API (OpenAPI 3.1), made from the table of routes and the shapes of `tare schema api`.
 
 use serde_json::{Map, Value, json};
-use tare_record::schemas::Shape;
-use tare_record::shape;
 
+use crate::parameters;
 use crate::routes::{self, ApiRoute, RouteContent};
+use crate::shapes;
 
 /// The description.
 pub fn description() -> Value {
@@ -19,39 +19,56 @@ pub fn description() -> Value {
         "info": {
             "title": "Tare",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "Runs and loads of `tare serve`. Scripts send the token of the file that the server names at its start.",
+            "description": "Runs and loads of `tare serve`. Scripts send the token of the file that the server names at its start. \
+                Every error is JSON with a `message`: 400 for a request that cannot be read, 404 for what is not there, 422 for a value that \
+                cannot be taken, 409 for one that cannot be done now, 502 and 504 for brokers that do not answer.",
         },
         "servers": [{ "url": "/api/v1" }],
         "security": [{ "bearer": [] }],
         "paths": paths,
         "components": {
             "securitySchemes": { "bearer": { "type": "http", "scheme": "bearer" } },
-            "schemas": shapes(),
+            "schemas": shapes::all(),
         },
     })
 }
 
 fn operation(route: &ApiRoute) -> Value {
-    let names = route
-        .path
-        .split('/')
-        .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
-    let parameters: Vec<Value> = names
-        .map(|name| json!({
-            "name": name.trim_start_matches('*'), "in": "path", "required": true, "schema": { "type": "string" },
-        }))
-        .collect();
+    let of_path = parameters::in_path(route.path).map(|name| {
+        json!({
+            "name": name, "in": "path", "required": true, "schema": parameters::part(name),
+        })
+    });
+    let all: Vec<Value> = of_path.chain(parameters::query(route)).collect();
+    let mut responses = Map::new();
     let (status, gives) = route.gives;
-    let mut answer = json!({ "description": route.about });
-    if let Some(content) = content(gives) {
-        answer["content"] = content;
+    let answers = std::iter::once((status, route.about, gives));
+    for (status, about, gives) in answers.chain(parameters::other_answer(route)) {
+        let mut answer = json!({ "description": about });
+        if let Some(content) = content(gives) {
+            answer["content"] = content;
+        }
+        let links = parameters::links(route, status, routes::all());
+        if !links.is_empty() {
+            answer["links"] = links.into();
+        }
+        responses.insert(status.to_string(), answer);
     }
-    let error =
-        json!({ "description": "An error", "content": content(RouteContent::Json("ErrorReply")) });
+    for (status, about) in [
+        ("4XX", "The request is wrong, or cannot be done"),
+        ("5XX", "The server, the machine or a broker fails"),
+    ] {
+        let content = content(RouteContent::Json("ErrorReply"));
+        responses.insert(
+            status.to_owned(),
+            json!({ "description": about, "content": content }),
+        );
+    }
     let mut operation = json!({
+        "operationId": parameters::operation_id(route),
         "summary": route.about,
-        "parameters": parameters,
-        "responses": { status.to_string(): answer, "default": error },
+        "parameters": all,
+        "responses": responses,
     });
     if let Some(content) = content(route.takes) {
         operation["requestBody"] = json!({ "required": true, "content": content });
@@ -67,44 +84,12 @@ fn content(content: RouteContent) -> Option<Value> {
             json!({ "application/json": { "schema": { "$ref": format!("#/components/schemas/{shape}") } } })
         }
         RouteContent::Object => json!({ "application/json": { "schema": { "type": "object" } } }),
-        RouteContent::Events => json!({ "text/event-stream": { "schema": text } }),
+        // The shapes of what an event carries are those of `RunEvent`, `LoadEvent` and `ClusterEvent`.
+        RouteContent::Events => json!({ "text/event-stream": {} }),
         RouteContent::Text => json!({ "text/plain": { "schema": text } }),
         RouteContent::Html => json!({ "text/html": { "schema": text } }),
         RouteContent::Tar => json!({ "application/x-tar": { "schema": text } }),
     })
-}
-
-/// What the API takes and returns.
-const API: Shape = shape!("api", "");
-/// The same of its part for Kafka.
-const KAFKA_API: Shape = shape!("kafka-api", "");
-
-/// The shapes, with references as OpenAPI has them.
-fn shapes() -> Value {
-    let mut shapes = API.schema()["$defs"].take();
-    let mut of_kafka = KAFKA_API.schema()["$defs"].take();
-    if let (Some(all), Some(more)) = (shapes.as_object_mut(), of_kafka.as_object_mut()) {
-        all.append(more);
-    }
-    place_references(&mut shapes);
-    shapes
-}
-
-fn place_references(value: &mut Value) {
-    match value {
-        Value::Object(fields) => {
-            for (name, value) in fields {
-                match value {
-                    Value::String(text) if name == "$ref" => {
-                        *text = text.replace("#/$defs/", "#/components/schemas/");
-                    }
-                    other => place_references(other),
-                }
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(place_references),
-        _ => {}
-    }
 }
 
 #[cfg(test)]

@@ -11,6 +11,8 @@ use crate::error::{Refusal, Reply};
 
 /// Longest name of a run or a load.
 const NAME_BYTES_MAX: usize = 128;
+/// The same as a regular expression.
+pub const NAME_PATTERN: &str = "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$";
 /// Longest path of a file in a run.
 const PATH_BYTES_MAX: usize = 1024;
 
@@ -152,6 +154,22 @@ mod tests {
         }
         assert!(name(&"a".repeat(10_000)).is_err());
         assert!(name("2026-11-25T10-00-00-sidecar-2").is_ok());
+        let pattern = regex::Regex::new(NAME_PATTERN).unwrap();
+        for text in [
+            "",
+            ".a",
+            "a.",
+            "-",
+            "_x",
+            "a b",
+            "é",
+            "A9",
+            "a\n",
+            &"a".repeat(128),
+            &"a".repeat(129),
+        ] {
+            assert_eq!(pattern.is_match(text), name(text).is_ok(), "{text:?}");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{Path, Query, RawQuery, Request, State};
+use axum::extract::{Path, Query, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, delete, get, post};
@@ -11,7 +11,7 @@ use axum::{Extension, Json, Router, middleware};
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use tare_export::lock;
-use tare_record::api::{Caller, ExperimentRequest, RunList, ServerInfo};
+use tare_record::api::{Caller, ExperimentRequest, RunList, ServerInfo, StartReply};
 use tare_record::view::View;
 use tare_report::{html, overlay};
 
@@ -22,7 +22,7 @@ use crate::computing::{compute, compute_permit};
 use crate::error::{Refusal, Reply};
 use crate::server::{Server, Shared};
 use crate::{
-    access, archive, assets, auth, events, experiments, history, kafka, load_routes, memory,
+    access, archive, assets, auth, error, events, experiments, history, kafka, load_routes, memory,
     metrics, nights, openapi, places,
 };
 
@@ -33,7 +33,7 @@ const FILE_BYTES_MAX: u64 = 4 << 20;
 /// Where the API is.
 pub const API: &str = "/api/v1";
 /// Most runs side by side.
-const OVERLAY_MAX: usize = 8;
+pub const OVERLAY_MAX: usize = 8;
 
 /// What a route takes or gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,7 +124,9 @@ routes! {
 pub fn app(server: Shared) -> Router {
     let routed = |routes: &'static [ApiRoute]| {
         routes.iter().fold(Router::new(), |router, route| {
-            router.route(route.path, (route.handler)())
+            // What it takes is checked where its body is read.
+            let handler = (route.handler)().route_layer(Extension(route.takes));
+            router.route(route.path, handler)
         })
     };
     let page = [
@@ -164,6 +166,7 @@ pub fn app(server: Shared) -> Router {
         .merge(page)
         .fallback(unknown)
         .with_state(server)
+        .layer(middleware::from_fn(error::as_json))
         .layer(middleware::from_fn_with_state(
             Arc::clone(&access),
             auth::check,
@@ -171,6 +174,7 @@ pub fn app(server: Shared) -> Router {
         .layer(middleware::map_response_with_state(access, with_headers))
 }
 
+/// What is at no address.
 async fn unknown() -> Refusal {
     Refusal::not_found("there is nothing here: GET /api/v1/openapi.json describes the API")
 }
@@ -279,7 +283,7 @@ async fn run_start(State(server): State<Shared>, request: Request) -> Reply<impl
     };
     let wanted = json_about(request, about).await?;
     let started = blocking(server, move |server| experiments::start(server, &wanted)).await?;
-    Ok((StatusCode::CREATED, Json(started)))
+    Ok(begun(started))
 }
 
 async fn run_import(State(server): State<Shared>, request: Request) -> Reply<impl IntoResponse> {
@@ -408,13 +412,22 @@ async fn run_resume(
         let folder = server.runs.run(&id)?;
         experiments::resume(server, &folder)
     });
-    Ok((StatusCode::CREATED, Json(started.await?)))
+    Ok(begun(started.await?))
+}
+
+/// The answer to a start, with its own address.
+pub fn begun(started: StartReply) -> impl IntoResponse {
+    let at = [(header::LOCATION, format!("{API}/starts/{}", started.id))];
+    (StatusCode::CREATED, at, Json(started))
 }
 
 async fn trial_detail(
     State(server): State<Shared>,
-    Path((id, trial)): Path<(String, u32)>,
+    Path((id, trial)): Path<(String, String)>,
 ) -> Reply<impl IntoResponse> {
+    let trial = trial
+        .parse()
+        .map_err(|_| Refusal::not_found(format!("there is no trial {trial}: they have numbers")))?;
     blocking(server, move |server| server.runs.trial(&id, trial))
         .await
         .map(Json)
@@ -434,15 +447,10 @@ async fn run_file(
     ))
 }
 
-async fn compare(
-    State(server): State<Shared>,
-    RawQuery(query): RawQuery,
-) -> Reply<impl IntoResponse> {
-    let query = query.unwrap_or_default();
-    let ids = query
-        .split('&')
-        .filter_map(|pair| pair.strip_prefix("run="));
-    let ids: Vec<String> = ids.map(str::to_owned).collect();
+async fn compare(State(server): State<Shared>, uri: Uri) -> Reply<impl IntoResponse> {
+    let pairs: Vec<(String, String)> = query(&uri)?;
+    let ids = pairs.into_iter().filter(|(name, _)| name == "run");
+    let ids: Vec<String> = ids.map(|(_, id)| id).collect();
     if ids.is_empty() || ids.len() > OVERLAY_MAX {
         return Err(Refusal::bad(format!(
             "name 1 to {OVERLAY_MAX} runs: ?run=A&run=B"
@@ -530,6 +538,10 @@ async fn schema(
         command.arg("schema").arg("--").arg(name);
     })
     .await
+    .map_err(|refusal| match refusal.status {
+        StatusCode::UNPROCESSABLE_ENTITY => Refusal::not_found(refusal.error.message),
+        _ => refusal,
+    })
 }
 
 /// The JSON that a command of `tare` prints.

@@ -33,6 +33,7 @@ pub fn text(metrics: &Metrics) -> String {
         let (kind, total) = match def.kind {
             MetricKind::Gauge => ("gauge", ""),
             MetricKind::Counter => ("counter", "_total"),
+            MetricKind::Summary => ("summary", ""),
         };
         // Writing to a string cannot fail.
         let _ = writeln!(text, "# TYPE {} {kind}", def.name);

@@ -93,7 +93,7 @@ fn name(def: &MetricDef) -> String {
 fn metric(def: &MetricDef, points: Vec<Value>) -> Value {
     let (name, unit) = (name(def), def.unit.ucum());
     match def.kind {
-        MetricKind::Gauge => json!({
+        MetricKind::Gauge | MetricKind::Summary => json!({
             "name": name, "description": def.about, "unit": unit, "gauge": { "dataPoints": points },
         }),
         // 2: AGGREGATION_TEMPORALITY_CUMULATIVE

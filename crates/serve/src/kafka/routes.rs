@@ -27,7 +27,7 @@ use crate::routes::{ApiRoute, blocking, query, routes, shape};
 use crate::server::{Server, Shared};
 
 /// Most of the newest records that are shown.
-const RECORDS_MAX: usize = 100;
+pub const RECORDS_MAX: usize = 100;
 
 routes! {
     get "/kafka/clusters" (Nothing => 200 shape("ClusterList")) cluster_list: "Kafka clusters by name";
@@ -279,7 +279,7 @@ async fn topic_configs(
 #[derive(Deserialize)]
 struct RecordQuery {
     partition: Option<i32>,
-    count: Option<usize>,
+    count: Option<u32>,
 }
 
 async fn topic_records(
@@ -288,7 +288,10 @@ async fn topic_records(
     uri: Uri,
 ) -> Reply<impl IntoResponse> {
     let RecordQuery { partition, count } = query(&uri)?;
-    let count = count.unwrap_or(20).min(RECORDS_MAX);
+    if partition.is_some_and(|number| number < 0) {
+        return Err(Refusal::bad("the partition is a number of 0 or more"));
+    }
+    let count = count.map_or(20, |count| count as usize).min(RECORDS_MAX);
     let page = blocking(server, move |server| {
         changes::records(&*server.kafka.watcher(&cluster)?, &name, partition, count)
     });

@@ -1,6 +1,7 @@
 //! The server as its users meet it: over HTTP, with real runs and loads. `security` is who may ask for what, `beyond` the same on
 //! an address that other machines reach, `limits` a thousand connections, `flows` what is done, `history` the series of its runs, `trust` what protects those who
-//! share it, `page` the same in a browser.
+//! share it, `page` the same in a browser, `contract`
+//! what programs of others say of its description.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -8,6 +9,7 @@
 )]
 
 mod beyond;
+mod contract;
 mod flows;
 mod history;
 mod kafka;

@@ -223,6 +223,77 @@ fn no_path_leads_out_of_the_folder_of_runs() {
 }
 
 #[test]
+fn every_error_is_json_with_a_message_whoever_made_it() {
+    let (_place, server) = server();
+    let unread = |kind: &str, body: &str| {
+        let head = format!(
+            "POST /api/v1/loads HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nContent-Type: {kind}\r\n\
+             Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
+            server.address,
+            server.token,
+            body.len()
+        );
+        server.raw(head.as_bytes())
+    };
+    let large = json!({ "url": "x".repeat(2 << 20) });
+    let ask = |method: &str, path: &str| server.ask(method, path, None);
+    for (wanted, answer) in [
+        (404, ask("GET", "/api/v1/nothing")),
+        (404, ask("GET", "/api/v1/runs/none/trials/abc")),
+        (404, ask("GET", "/api/v1/schemas/none")),
+        (400, ask("GET", "/api/v1/runs/%ff")),
+        (400, ask("GET", "/api/v1/runs/none/trials/%ff")),
+        (400, ask("GET", "/api/v1/audit?last=many")),
+        (400, ask("GET", "/api/v1/history/points")),
+        (405, ask("PUT", "/api/v1/runs")),
+        (
+            405,
+            ask("POST", "/api/v1/kafka/clusters/a/topics/b/records"),
+        ),
+        (405, ask("POST", "/history")),
+        (413, server.ask("POST", "/api/v1/loads", Some(&large))),
+        (415, unread("text/plain", "{}")),
+        (400, unread("application/json", "{")),
+        (
+            422,
+            unread(
+                "application/json",
+                "{\"url\": \"\", \"pace\": {\"kind\": \"maximum\"}, \"stop\": {\"kind\": \"stopped\"}}",
+            ),
+        ),
+        (
+            401,
+            server.with_headers(
+                "GET",
+                "/api/v1/runs",
+                &format!("Host: {}\r\n", server.address),
+            ),
+        ),
+    ] {
+        assert_eq!(answer.status, wanted, "{}: {}", answer.head, answer.text());
+        assert_eq!(
+            answer.header("content-type"),
+            Some("application/json"),
+            "{}",
+            answer.head
+        );
+        let said: serde_json::Value = serde_json::from_slice(&answer.body).unwrap();
+        assert!(
+            said["message"].as_str().is_some_and(|text| text.len() > 10),
+            "{said}"
+        );
+        assert_eq!(
+            answer.header("allow").is_some(),
+            wanted == 405,
+            "{}",
+            answer.head
+        );
+    }
+    let twice = server.ask("GET", "/api/v1/compare?run=a%2Fb&run=%61", None);
+    assert!(twice.text().contains("there is no"), "{}", twice.text());
+}
+
+#[test]
 fn bodies_are_bounded_in_size_and_time() {
     let (_place, server) = server();
     let large = json!({ "yaml": "x".repeat(2 << 20) });
@@ -244,7 +315,7 @@ fn bodies_are_bounded_in_size_and_time() {
         );
         let answer = server.raw(head.as_bytes());
         assert!(
-            matches!(answer.status, 400 | 404),
+            matches!(answer.status, 400 | 404 | 422),
             "{text}: {}",
             answer.status
         );
