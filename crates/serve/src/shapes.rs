@@ -9,6 +9,7 @@ use regex::Regex;
 use serde_json::{Map, Value};
 use tare_record::schemas::Shape;
 use tare_record::shape;
+use tare_report::quantity::counted;
 
 /// What the API takes and returns.
 const API: Shape = shape!("api", "");
@@ -163,7 +164,14 @@ fn string(schema: &Value, text: &str, at: &str) -> Result<(), String> {
     match text.is_empty() || text.chars().any(char::is_control) {
         _ if is_match => Ok(()),
         true => Err(format!("{at} is empty or has control characters")),
-        false => Err(format!("{at} does not match {pattern}")),
+        // What it is says more than the pattern.
+        false => Err(match schema["description"].as_str() {
+            Some(about) => format!(
+                "{at} does not match {pattern} ({})",
+                about.trim_end_matches('.')
+            ),
+            None => format!("{at} does not match {pattern}"),
+        }),
     }
 }
 
@@ -171,7 +179,8 @@ fn list(schema: &Value, items: &[Value], at: &str) -> Result<(), String> {
     let count = |word: &str| schema[word].as_u64();
     let length = items.len() as u64;
     if let Some(least) = count("minItems").filter(|least| length < *least) {
-        return Err(format!("{at} has fewer than {least} entries"));
+        let least = counted(least, "entry", "entries");
+        return Err(format!("{at} has fewer than {least}"));
     }
     if let Some(most) = count("maxItems").filter(|most| length > *most) {
         return Err(format!("{at} has more than {most} entries"));
@@ -350,7 +359,7 @@ mod tests {
         let none = json!({ "name": "a", "cluster": { "bootstrap": [] } });
         assert_eq!(
             refused("ClusterRequest", none),
-            "the body: cluster: bootstrap has fewer than 1 entries"
+            "the body: cluster: bootstrap has fewer than 1 entry"
         );
         let other = json!({ "topics": { "a": [1, "x"] } });
         assert_eq!(

@@ -393,11 +393,11 @@ fn a_cluster_is_defined_within_bounds_only_and_its_secrets_stay_where_they_are()
         move |wanted: &mut Value| wanted["cluster"]["sasl"] = sasl.clone()
     };
     let refused: [(Change<'_>, &str); 7] = [
+        (&|wanted| wanted["name"] = json!("../x"), "letters, digits"),
         (
-            &|wanted| wanted["name"] = json!("../x"),
-            "the name of a cluster",
+            &|wanted| wanted["cluster"]["bootstrap"] = json!([]),
+            "than 1 entry",
         ),
-        (&|wanted| wanted["cluster"]["bootstrap"] = json!([]), "1 to"),
         (
             &|wanted| wanted["cluster"]["allow_public_target"] = json!(true),
             "public addresses",
