@@ -4096,6 +4096,10 @@ export interface Mix {
    * A session. If given, each start is one of a session and the plan has no requests of its own.
    */
   session?: SessionSpec | null;
+  /**
+   * A list of paths. If given, each exchange sends the next one, with what the request that is its route says besides.
+   */
+  paths?: PathList | null;
 }
 /**
  * A data table.
@@ -4162,6 +4166,27 @@ export interface Branch {
    * Steps of the branch.
    */
   steps: SessionStep[];
+}
+/**
+ * The paths of a load, one sent per exchange, in the order of the list, which is repeated. The requests of the plan are its routes.
+ */
+export interface PathList {
+  /**
+   * The file that the user gave, or `standard input`.
+   */
+  name: string;
+  /**
+   * SHA-256 of its bytes, in hexadecimal digits.
+   */
+  sha256: string;
+  /**
+   * Where the generator reads the paths: lines `ROUTE PATH`, with the number of the request in the plan and what is sent.
+   */
+  file: string;
+  /**
+   * Lines of that file.
+   */
+  lines: number;
 }
 /**
  * The rate of a load.
