@@ -15,7 +15,7 @@ const LINE_BYTES_MAX: u64 = 64 << 10;
 
 /// Requests of one kind: those whose paths differ in numbers and queries only.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Route {
+pub struct PathRoute {
     /// Its name in histograms.
     pub name: String,
     pub method: String,
@@ -27,7 +27,7 @@ pub struct Route {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Collected {
     /// The routes, in the order of their first line.
-    pub routes: Vec<Route>,
+    pub routes: Vec<PathRoute>,
     /// Lines that were written.
     pub lines: u64,
     /// SHA-256 of the list, in hexadecimal digits.
@@ -144,7 +144,7 @@ fn next_line(
 /// The routes so far.
 #[derive(Default)]
 struct Routes {
-    all: Vec<Route>,
+    all: Vec<PathRoute>,
     numbers: HashMap<(String, String), usize>,
     names: RequestNames,
 }
@@ -168,7 +168,7 @@ impl Routes {
             return *number;
         }
         let number = self.all.len();
-        self.all.push(Route {
+        self.all.push(PathRoute {
             name: self.names.of(method, &key.1),
             method: method.to_owned(),
             path: key.1.clone(),

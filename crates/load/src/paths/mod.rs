@@ -7,6 +7,6 @@ mod index;
 mod line;
 mod names;
 
-pub use collect::{Collected, LeftOut, ROUTES_MAX, Route, collect};
+pub use collect::{Collected, LeftOut, PathRoute, ROUTES_MAX, collect};
 pub use index::{PathIndex, PathReader};
 pub use names::RequestNames;
