@@ -355,6 +355,7 @@ fn peak_rss_bytes() -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use tare_record::agent::SchedPolicy;
 
     use super::*;
@@ -424,6 +425,36 @@ mod tests {
             load_end(&[end(), interrupted], &none()).0,
             LoadEnd::Interrupted
         );
+    }
+
+    proptest! {
+        #[test]
+        fn no_other_end_is_called_complete(
+            workers in prop::collection::vec((any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>()), 1..5),
+            (ok, errors, unfinished, never_sent, missing) in (0..9_u64, 0..9_u64, 0..9_u64, 0..9_u64, 0..3_u64),
+        ) {
+            let mut counts = none();
+            counts.window.intended = ok + errors + unfinished + never_sent + missing;
+            counts.window.ok = ok;
+            counts.window.errors = errors;
+            counts.window.unfinished = unfinished;
+            counts.window.never_sent = never_sent;
+            let ends: Vec<WorkerEnd> = workers
+                .iter()
+                .map(|&(is_complete, interrupted, fails, aborts)| WorkerEnd {
+                    is_complete,
+                    interrupted,
+                    permanent_failure: fails.then(|| "refused".into()),
+                    abort_reason: aborts.then(|| "no topic".into()),
+                    ..unended()
+                })
+                .collect();
+            let is_complete = missing == 0
+                && workers.iter().all(|&worker| worker == (true, false, false, false));
+            let (ended, why) = load_end(&ends, &counts);
+            prop_assert_eq!(ended == LoadEnd::Completed, is_complete);
+            prop_assert_eq!(ended == LoadEnd::Aborted, why.is_some());
+        }
     }
 
     #[test]

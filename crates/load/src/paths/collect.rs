@@ -180,6 +180,8 @@ impl Routes {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn collected(list: &str, any_host: bool) -> (Collected, String) {
@@ -214,6 +216,32 @@ mod tests {
                 .sha256
                 .starts_with("ba7816bf8f01cfea")
         );
+    }
+
+    proptest! {
+        #[test]
+        fn every_line_is_sent_or_counted_and_routes_are_bounded(
+            lines in prop::collection::vec("(GET|HEAD|POST|) ?(http://h:1|http://i|)(/[a-z0-9.\"\\\\%é ]{0,6}){0,3}", 0..200),
+        ) {
+            let list = lines.join("\n");
+            let (found, out) = collected(&list, false);
+            let LeftOut { other_methods, other_hosts, without_request, .. } = found.left_out;
+            let asked = lines.iter().filter(|line| !line.trim().is_empty()).count() as u64;
+            prop_assert_eq!(found.lines + other_methods + other_hosts + without_request, asked);
+            prop_assert_eq!(out.lines().count() as u64, found.lines);
+            prop_assert!(found.routes.len() <= ROUTES_MAX + 2);
+            // What is written is what the generator takes.
+            let file = tempfile::NamedTempFile::new().unwrap();
+            std::fs::write(file.path(), &out).unwrap();
+            let list = tare_record::load::PathList {
+                name: "list".into(),
+                sha256: found.sha256,
+                file: file.path().to_owned(),
+                lines: found.lines,
+            };
+            let index = crate::paths::PathIndex::open(&list, found.routes.len());
+            prop_assert_eq!(index.is_ok(), found.lines > 0, "{:?}", index);
+        }
     }
 
     #[test]

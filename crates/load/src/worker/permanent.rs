@@ -47,6 +47,8 @@ impl PermanentErrors {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::tls::TlsFailure;
 
@@ -64,6 +66,39 @@ mod tests {
         }
         assert!(!add(&mut errors, 100, Closed::Refused, Reach::Reached));
         assert!(!errors.is_refused_by_tls());
+    }
+
+    proptest! {
+        #[test]
+        fn a_load_is_given_up_after_five_permanent_errors_and_after_nothing_else(
+            ends in prop::collection::vec((0..6_usize, 0..3_usize), 0..40),
+        ) {
+            let mut errors = PermanentErrors::default();
+            let (mut tls, mut unreached) = (0, 0);
+            for (why, reach) in ends {
+                let why = [
+                    Closed::Eof,
+                    Closed::Reset,
+                    Closed::ConnectTimeout,
+                    Closed::Refused,
+                    Closed::Unreachable,
+                    Closed::Tls(TlsFailure::ClientCertificateRejected(116)),
+                ][why];
+                let reach = [Reach::Reached, Reach::NotReached, Reach::NotBegun][reach];
+                let expected = match (why, reach) {
+                    (Closed::Tls(_), _) => {
+                        tls += 1;
+                        tls >= 5
+                    }
+                    (Closed::Refused | Closed::Unreachable, Reach::NotReached) => {
+                        unreached += 1;
+                        unreached >= 5
+                    }
+                    _ => false,
+                };
+                prop_assert_eq!(errors.add(why, reach), expected);
+            }
+        }
     }
 
     #[test]
