@@ -182,7 +182,9 @@ fn sha256_of_file(path: &Path) -> io::Result<String> {
     sha256_of(open_regular(path, FILE_BYTES_MAX)?)
 }
 
-fn hexadecimal(digest: &[u8]) -> String {
+/// Bytes as hexadecimal digits.
+#[must_use]
+pub fn hexadecimal(digest: &[u8]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -218,10 +218,10 @@ pub fn with_integers(value: &mut Value) {
         Value::Number(number) if number.is_f64() => {
             let float = number.as_f64().unwrap_or_default();
             // Exact: a float is whole from 2^53 on, and what is beyond 2^64 is no integer of any shape.
-            if float.fract() != 0.0 {
-            } else if (0.0..2_f64.powi(64)).contains(&float) {
+            let is_whole = float.fract() == 0.0;
+            if is_whole && (0.0..2_f64.powi(64)).contains(&float) {
                 *number = (float as u64).into();
-            } else if (-2_f64.powi(63)..0.0).contains(&float) {
+            } else if is_whole && (-2_f64.powi(63)..0.0).contains(&float) {
                 *number = (float as i64).into();
             }
         }

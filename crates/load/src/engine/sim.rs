@@ -4,6 +4,8 @@
     reason = "only tests run on it: one that cannot be set up fails"
 )]
 
+mod random;
+
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,6 +21,8 @@ use crate::connection_pool::{OpenSchedule, PoolConfig};
 use crate::protocols::http1::client::Http1Client;
 use crate::protocols::http1::request::Prepared;
 use crate::tally::{Phase, Quantity, value_of};
+
+pub use random::{RandomEnd, RandomLoad, RandomPace};
 
 pub const MS: u64 = 1_000_000;
 pub const S: u64 = 1_000 * MS;

@@ -6,19 +6,17 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use tare_mongo::database::{Context, Database, Limits};
 use tare_mongo::message::{Header, MESSAGE_BYTES_MAX, Message};
-use tare_record::load::{AtEnd, CallSpec, LoadSpec, Pacing, SessionSpec, Shard, Stop};
+use tare_record::load::{AtEnd, CallSpec, SessionSpec, Stop};
 use tare_stats::random::Random;
 
-use super::sim::{MS, RightAnswer, S, Scripted, Sim, answer, connections, pool};
-use super::{ExchangeRecorder, SessionWindow};
-use crate::arrivals::{
-    ArrivalSchedule, ArrivalTrace, Arrivals, ClosedLoop, NEVER, OpenLoop, SharedCount,
+use super::sim::{
+    MS, RandomEnd, RandomLoad, RandomPace, RightAnswer, S, Scripted, answer, connections, pool,
 };
+use super::{ExchangeRecorder, SessionWindow};
 use crate::client::Client;
 use crate::protocols::ConnectionSecurity;
 use crate::protocols::connect::{AfterOpen, Connect};
 use crate::protocols::grpc::{EncodedCall, Grpc};
-use crate::protocols::http1;
 use crate::protocols::http1::client::Http1Client;
 use crate::protocols::http2::client::rig;
 use crate::protocols::http2::codec::Limits as Http2Limits;
@@ -28,71 +26,39 @@ use crate::protocols::http2::{Http2, Http2Plan, Windows};
 use crate::protocols::mongodb::{DocumentSource, MongoData, Mongodb, MongodbPlan, Operation};
 use crate::protocols::tcp::{Tcp, TcpContent, TcpExchange};
 use crate::session::{Program, SessionRequests, SessionRequestsPlan, Sessions};
-use crate::tally::Quantity;
 use crate::template::{Filler, Moment};
 
-/// What a load is made of, apart from its protocol.
-#[derive(Debug, Clone)]
-pub(crate) struct Case {
-    pacing: Pace,
-    warmup_ns: u64,
-    stop: Stop,
-    /// Exchanges that may be in flight or wait.
-    queue: usize,
-    ending: Ending,
-    /// The server's behaviour.
-    script: Vec<u8>,
-}
-
-#[derive(Debug, Clone)]
-enum Pace {
-    Constant(f64),
-    Poisson(f64),
-    Replay(Vec<u64>, AtEnd),
-    Closed(usize),
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Ending {
-    /// By its stop condition, with a drain of this length.
-    Planned { drain_ns: u64 },
-    /// By a signal at this time, with a drain.
-    Interrupted { at_ns: u64 },
-    /// At once, by a second signal, while the generator is late by this much.
-    Aborted { at_ns: u64, late_ns: u64 },
-}
-
-pub(crate) fn cases() -> impl Strategy<Value = Case> {
+pub(crate) fn cases() -> impl Strategy<Value = RandomLoad> {
     let gaps = prop::collection::vec(MS..200 * MS, 2..40);
     let at_end = prop_oneof![Just(AtEnd::Stop), Just(AtEnd::Repeat)];
     let pacing = prop_oneof![
-        (1.0..300.0_f64).prop_map(Pace::Constant),
-        (1.0..300.0_f64).prop_map(Pace::Poisson),
+        (1.0..300.0_f64).prop_map(RandomPace::Constant),
+        (1.0..300.0_f64).prop_map(RandomPace::Poisson),
         (gaps, at_end).prop_map(|(gaps, at_end)| {
             let mut at_ns = 0;
             let starts = gaps.iter().map(|gap| {
                 at_ns += gap;
                 at_ns
             });
-            Pace::Replay(starts.collect(), at_end)
+            RandomPace::Replay(starts.collect(), at_end)
         }),
-        (1..8_usize).prop_map(Pace::Closed),
+        (1..8_usize).prop_map(RandomPace::Closed),
     ];
     let stop = prop_oneof![
         (1..3000_u64).prop_map(|ms| Stop::Duration { window_ns: ms * MS }),
         (1..300_u64).prop_map(|exchanges| Stop::Count { exchanges }),
     ];
     let ending = prop_oneof![
-        (0..3000_u64).prop_map(|ms| Ending::Planned { drain_ns: ms * MS }),
-        (0..3000_u64).prop_map(|ms| Ending::Interrupted { at_ns: ms * MS }),
-        (0..3000_u64, 0..500_u64).prop_map(|(at_ms, late_ms)| Ending::Aborted {
+        (0..3000_u64).prop_map(|ms| RandomEnd::Planned { drain_ns: ms * MS }),
+        (0..3000_u64).prop_map(|ms| RandomEnd::Interrupted { at_ns: ms * MS }),
+        (0..3000_u64, 0..500_u64).prop_map(|(at_ms, late_ms)| RandomEnd::Aborted {
             at_ns: at_ms * MS,
             late_ns: late_ms * MS,
         }),
     ];
     let script = prop::collection::vec(any::<u8>(), 1..60);
     (pacing, 0..500_u64, stop, 1..60_usize, ending, script).prop_map(
-        |(pacing, warmup_ms, stop, queue, ending, script)| Case {
+        |(pacing, warmup_ms, stop, queue, ending, script)| RandomLoad {
             pacing,
             warmup_ns: warmup_ms * MS,
             stop,
@@ -103,138 +69,21 @@ pub(crate) fn cases() -> impl Strategy<Value = Case> {
     )
 }
 
-impl Case {
+/// Runs a load to its end and checks its sum.
+pub(crate) fn check<C: Client>(
+    client: C,
+    far: Scripted,
+    case: &RandomLoad,
+    adapt: impl FnOnce(ExchangeRecorder) -> ExchangeRecorder,
+) -> Result<(), TestCaseError> {
+    case.check(client, far, adapt).map_err(TestCaseError::fail)
+}
+
+impl RandomLoad {
     /// The server, with what it answers when it is well.
     pub(crate) fn server(&self, reply: impl FnMut(&[u8]) -> Vec<u8> + 'static) -> Scripted {
         Scripted::new(self.script.clone(), Box::new(reply) as RightAnswer)
     }
-
-    /// The schedule; `None` for a closed loop.
-    fn schedule(&self) -> Option<ArrivalSchedule> {
-        match &self.pacing {
-            Pace::Constant(rate_per_s) => Some(ArrivalSchedule::even(*rate_per_s)),
-            Pace::Poisson(rate_per_s) => {
-                let load = LoadSpec {
-                    pacing: Pacing::Poisson {
-                        rate_per_s: *rate_per_s,
-                    },
-                    ..LoadSpec::new(http1::client(1))
-                };
-                ArrivalSchedule::of_load(&load, 7).unwrap()
-            }
-            Pace::Replay(starts_ns, at_end) => {
-                let shard = Shard::ALL;
-                let trace = ArrivalTrace::of("a", starts_ns.clone(), 1.0, *at_end, shard).unwrap();
-                Some(ArrivalSchedule::Recorded(Arc::new(trace)))
-            }
-            Pace::Closed(_) => None,
-        }
-    }
-
-    fn arrivals(&self) -> Arrivals {
-        match (self.schedule(), &self.pacing) {
-            (Some(schedule), _) => {
-                let open = OpenLoop::new(schedule, self.warmup_ns, self.stop, 0, 1);
-                Arrivals::OpenLoop(open)
-            }
-            (None, Pace::Closed(clients)) => {
-                let Stop::Count { exchanges } = self.stop else {
-                    let shared = SharedCount::new(0, 1);
-                    let looped = ClosedLoop::new(*clients, MS, self.warmup_ns, self.stop, &shared);
-                    return Arrivals::ClosedLoop(looped);
-                };
-                let shared = SharedCount::new(exchanges, 1);
-                let looped = ClosedLoop::new(*clients, MS, self.warmup_ns, self.stop, &shared);
-                Arrivals::ClosedLoop(looped)
-            }
-            (None, _) => panic!("only a closed loop has no schedule"),
-        }
-    }
-
-    /// When the load ends that begins at a second.
-    fn end_ns(&self, sim_now_ns: u64) -> u64 {
-        match self.ending {
-            Ending::Planned { .. } => NEVER,
-            Ending::Interrupted { at_ns } => S + at_ns,
-            Ending::Aborted { .. } => sim_now_ns,
-        }
-    }
-
-    /// Starts that the schedule has in the time that ran, counted one by one: warm-up and window.
-    fn scheduled(&self, ended_ns: u64) -> Option<(u64, u64)> {
-        let mut schedule = self.schedule()?;
-        let length_ns = schedule.length_ns();
-        let (mut before, mut within, mut index) = (0, 0, 0);
-        while let Some(at_ns) = schedule.at(index) {
-            let is_over = match self.stop {
-                Stop::Duration { window_ns } => at_ns >= self.warmup_ns + window_ns,
-                Stop::Count { exchanges } => within == exchanges,
-                Stop::Interrupted => false,
-            };
-            if is_over || at_ns >= length_ns || S + at_ns >= ended_ns {
-                break;
-            }
-            match at_ns < self.warmup_ns {
-                true => before += 1,
-                false => within += 1,
-            }
-            index += 1;
-        }
-        Some((before, within))
-    }
-}
-
-/// Runs a load to its end, as a worker does, and checks its sum.
-pub(crate) fn check<C: Client>(
-    client: C,
-    far: Scripted,
-    case: &Case,
-    adapt: impl FnOnce(ExchangeRecorder) -> ExchangeRecorder,
-) -> Result<(), TestCaseError> {
-    let queue = match case.pacing {
-        Pace::Closed(clients) => clients,
-        _ => case.queue,
-    };
-    let adapt = |recorder: ExchangeRecorder| adapt(recorder.with_timeout(S));
-    let mut sim = Sim::with_recorder(client, case.arrivals(), queue, far, adapt);
-    match case.ending {
-        Ending::Planned { drain_ns } => {
-            // Longer than any of these schedules: a count of 300 at one a second.
-            for second in 2..400 {
-                sim.run_until(second * S);
-                if sim.engine.recorder().arrivals().is_over(sim.net.now_ns) {
-                    break;
-                }
-            }
-            let until_ns = sim.net.now_ns + drain_ns;
-            sim.run_until(until_ns);
-        }
-        Ending::Interrupted { at_ns } => {
-            // An order lies ahead, so that nothing beyond it has begun.
-            sim.engine.recorder_mut().end_window_at(S + at_ns);
-            sim.run_until(S + at_ns + S / 2);
-        }
-        Ending::Aborted { at_ns, late_ns } => {
-            sim.run_until(S + at_ns);
-            sim.net.now_ns = sim.net.now_ns.max(S + at_ns);
-            sim.hold_up(late_ns);
-        }
-    }
-    let ended_ns = case.end_ns(sim.net.now_ns);
-    sim.engine.abandon(&mut sim.net);
-    let counts = sim.engine.recorder().counts().clone();
-    prop_assert!(counts.add_up(), "{counts:?}");
-    if let Some((before, within)) = case.scheduled(ended_ns) {
-        let (all, window) = (counts.all.intended, counts.window.intended);
-        prop_assert_eq!((all - window, window), (before, within));
-    }
-    let result = counts.exchanges_of_window();
-    if let super::ArrivalKind::Exchanges = counts.released {
-        // Each has one latency, a bound where there was no answer.
-        let seen = sim.observed().count(Quantity::Latency) as u64;
-        prop_assert_eq!(seen, result.intended);
-    }
-    Ok(())
 }
 
 pub(crate) fn as_is(recorder: ExchangeRecorder) -> ExchangeRecorder {

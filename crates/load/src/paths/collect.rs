@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::io::{self, BufRead, Read, Write};
 
 use ring::digest::{Context, SHA256};
+use tare_record::checksums::hexadecimal;
 
 use super::line::{Fields, asked, route};
 use super::names::RequestNames;
@@ -100,12 +101,7 @@ pub fn collect(
     Ok(Collected {
         routes: routes.all,
         lines,
-        sha256: digest
-            .finish()
-            .as_ref()
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect(),
+        sha256: hexadecimal(digest.finish().as_ref()),
         base,
         left_out,
     })

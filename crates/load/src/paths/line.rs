@@ -148,32 +148,37 @@ fn of_target<'a>(method: Cow<'a, str>, target: &str) -> Option<Asked<'a>> {
         None => return None,
     };
     let slash = if path.starts_with('/') { "" } else { "/" };
-    let path = format!("{slash}{}", sendable(path));
+    let path = format!("{slash}{}", percent_encoded(&unescaped(path)));
     Some(Asked { method, base, path })
 }
 
-/// A path as it can be sent: without the escapes of a log (`\x22`, `\"`), and what no request line can have percent-encoded.
-fn sendable(path: &str) -> String {
-    let mut out = String::with_capacity(path.len());
+/// A path as the client of a log sent it: without the escapes of the log (`\x22`, `\"`).
+fn unescaped(path: &str) -> Vec<u8> {
+    let mut out = Vec::with_capacity(path.len());
     let mut bytes = path.bytes();
     while let Some(byte) = bytes.next() {
-        let byte = match byte {
+        out.push(match byte {
             b'\\' => match bytes.next() {
                 Some(b'x') => {
                     let digits = [bytes.next(), bytes.next()].map(Option::unwrap_or_default);
                     let digits = std::str::from_utf8(&digits).unwrap_or_default();
                     u8::from_str_radix(digits, 16).unwrap_or(b'?')
                 }
-                Some(escaped) => {
-                    out.push_str(&format!("%{escaped:02X}"));
-                    continue;
-                }
-                None => byte,
+                escaped => escaped.unwrap_or(byte),
             },
             byte => byte,
-        };
+        });
+    }
+    out
+}
+
+/// Percent-encodes what no request line can have: spaces, control characters and letters beyond ASCII.
+#[must_use]
+pub fn percent_encoded(path: &[u8]) -> String {
+    let mut out = String::with_capacity(path.len());
+    for &byte in path {
         match byte {
-            b'!'..=b'~' if byte != b'"' && byte != b'\\' => out.push(char::from(byte)),
+            b'!'..=b'~' => out.push(char::from(byte)),
             _ => out.push_str(&format!("%{byte:02X}")),
         }
     }
@@ -275,10 +280,7 @@ mod tests {
             ),
             (r#"{"request":"GET /n HTTP/1.1","status":"200"}"#, "GET /n"),
             (r#"{"RequestMethod":"GET","RequestPath":"/t"}"#, "GET /t"),
-            (
-                r#"1 - - [t] "GET /q\x22\"\\ HTTP/1.1" 200"#,
-                "GET /q%22%22%5C",
-            ),
+            (r#"1 - - [t] "GET /q\x22\"\\ HTTP/1.1" 200"#, r#"GET /q""\"#),
             (r#"1 - - [t] "\x16\x03\x01" 400 0 "-" "-""#, "-"),
             (r#"1 - - [t] "-" 408 0"#, "-"),
             ("some words", "-"),

@@ -9,4 +9,5 @@ mod names;
 
 pub use collect::{Collected, LeftOut, PathRoute, ROUTES_MAX, collect};
 pub use index::{PathIndex, PathReader};
+pub use line::percent_encoded;
 pub use names::RequestNames;

@@ -9,9 +9,7 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use tare_experiment::script::Script;
 use tare_load::paths::{Collected, LeftOut, collect};
-use tare_record::load::{
-    Body, Expect, ExpectBody, Mix, Order, PathList, RequestSpec, TemplateMode,
-};
+use tare_record::load::{Body, Expect, ExpectBody, Mix, PathList, RequestSpec, TemplateMode};
 
 use super::super::args::Args;
 use super::request::{headers, status};
@@ -91,7 +89,6 @@ fn script(found: Collected, list: PathList, args: &Args) -> anyhow::Result<Scrip
         url: found.base,
         requests: requests.collect(),
         mix: Mix {
-            order: Order::RoundRobin,
             paths: Some(list),
             ..Mix::default()
         },

@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use tare_experiment::script::Script;
-use tare_load::paths::RequestNames;
+use tare_load::paths::{RequestNames, percent_encoded};
 use tare_record::files::{FILE_BYTES_MAX, read_inside, read_user_text};
 use tare_record::load::{
     Body, Expect, ExpectBody, ExpectStatus, Mix, Order, RequestSpec, TemplateMode,
@@ -233,18 +233,6 @@ fn percent_decoded(text: &str) -> Vec<u8> {
     out
 }
 
-/// A path in which spaces and letters beyond ASCII are percent-encoded, as Go's client sends it.
-fn encoded(path: &str) -> String {
-    let mut out = String::with_capacity(path.len());
-    for byte in path.bytes() {
-        match byte {
-            b'!'..=b'~' => out.push(char::from(byte)),
-            _ => out.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    out
-}
-
 impl ParsedTargets {
     fn add(
         &mut self,
@@ -256,7 +244,8 @@ impl ParsedTargets {
     ) -> anyhow::Result<()> {
         let (login, url) = take_login(url);
         let (base, path) = LoadUrl::split(&url)?;
-        let path = encoded(&path);
+        // As Go's client sends it.
+        let path = percent_encoded(path.as_bytes());
         headers.retain(|(name, _)| {
             !FROM_THE_BODY
                 .iter()
