@@ -104,11 +104,16 @@ export function clock(ns: Maybe): string {
     : `${minutes}${NARROW_SPACE}min ${seconds % 60}${NARROW_SPACE}s`;
 }
 
+/** What stands between a number and its unit. */
+function gapOf(unit: Unit): string {
+  return unit === "per-second" || unit === "own" ? "" : NARROW_SPACE;
+}
+
 /** A value in the base unit of `unit`, with the unit that reads best. */
 export function quantity(value: Maybe, unit: Unit): string {
   if (!present(value)) return MISSING;
   const scale = reading(unit, value);
-  const gap = unit === "per-second" ? "" : NARROW_SPACE;
+  const gap = gapOf(unit);
   return `${significant(value / scale.per)}${gap}${scale.label}`;
 }
 
@@ -116,7 +121,7 @@ export function quantity(value: Maybe, unit: Unit): string {
 export function range(low: Maybe, high: Maybe, unit: Unit): string {
   if (!present(low) || !present(high)) return MISSING;
   const scale = reading(unit, Math.max(Math.abs(low), Math.abs(high)));
-  const gap = unit === "per-second" ? "" : NARROW_SPACE;
+  const gap = gapOf(unit);
   const [from, to] = [significant(low / scale.per), significant(high / scale.per)];
   return `${from === to ? from : `${from}–${to}`}${gap}${scale.label}`;
 }

@@ -87,7 +87,7 @@ describe("the nights", () => {
 
 describe("a history in words", () => {
   it("names series and changes, and leaves out what has no name", () => {
-    expect([seriesName("p99", { arm: "direct", level: "400/s" }), seriesName("median", { arm: "", level: "" })]).toEqual(["p99 of direct at 400/s", "median"]);
+    expect([seriesName("p99", { arm: "direct", level: "400/s" }, "nanoseconds"), seriesName("median", { arm: "", level: "" }, "nanoseconds"), seriesName("benchmark", { arm: "encode", level: "ns/op" }, "own")]).toEqual(["p99 of direct at 400/s", "median", "benchmark of encode in ns/op"]);
     expect([relative(0.12), relative(-0.07), relative(0.0004), relative(-0.0004), relative(null)]).toEqual(["+12\u202f%", "−7.0\u202f%", "0\u202f%", "0\u202f%", "–"]);
     expect(quantity(1.5, "cores")).toBe("1.50\u202fcores");
     expect(stepWords({ change: 0.12, before: 2e6, after: 2.24e6 } as SeriesChange, "nanoseconds")).toBe("+12\u202f% (2.00\u202fms → 2.24\u202fms)");

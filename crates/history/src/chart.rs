@@ -104,11 +104,12 @@ impl<'a> Chart<'a> {
             Form::Full => "",
             Form::Quick => " (quick)",
         };
-        let level = match key.level.as_str() {
-            "" => String::new(),
-            level => format!(" at {level}"),
-        };
-        let title = format!("{} of {}{level}", self.series.label, key.arm);
+        let title = format!(
+            "{} of {}{}",
+            self.series.label,
+            key.arm,
+            text::at_level(key)
+        );
         let runs = quantity::counted(self.series.points.len() as u64, "run", "runs");
         let about = format!(
             "{}{form} · {} · {runs}",

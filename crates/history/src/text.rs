@@ -1,7 +1,7 @@
 //! A history for the terminal: experiments, their series, the runs of one series.
 
 use tare_record::api::{
-    HistoryList, SeriesChange, SeriesDetail, SeriesList, SeriesSummary, VersionChange,
+    HistoryList, SeriesChange, SeriesDetail, SeriesKey, SeriesList, SeriesSummary, VersionChange,
 };
 use tare_record::escape::escape_line;
 use tare_record::metric::Unit;
@@ -131,9 +131,9 @@ fn last_changes(list: &SeriesList, screen: Screen) -> String {
             let note = one.acknowledged.as_ref();
             let note = note.map_or_else(String::new, |note| format!("; acknowledged: {note}"));
             let line = format!(
-                "{label} of {} at {}: {words}{note}",
+                "{label} of {}{}: {words}{note}",
                 named(&key.arm),
-                named(&key.level)
+                at_level(key)
             );
             text.push_str(&coloured(&line, change, screen));
         }
@@ -170,11 +170,11 @@ pub fn detail(series: &SeriesDetail, screen: Screen) -> String {
         Form::Quick => " (quick)",
     };
     let title = format!(
-        "{}{form}: {} of {} at {}",
+        "{}{form}: {} of {}{}",
         key.experiment,
         series.label,
         key.arm,
-        named(&key.level)
+        at_level(key)
     );
     let mut text = format!("{}\n", screen.colour.strong(&escape_line(&title)));
     text.push_str(&format!(
@@ -297,6 +297,16 @@ fn named(name: &str) -> String {
     match name {
         "" => MISSING.to_owned(),
         name => name.to_owned(),
+    }
+}
+
+/// ` at 400/s`, or ` in ns` where the level names the unit of a micro-benchmark; nothing without a level.
+#[must_use]
+pub fn at_level(key: &SeriesKey) -> String {
+    match (key.level.as_str(), key.metric.unit()) {
+        ("", _) => String::new(),
+        (unit, Unit::Own) => format!(" in {unit}"),
+        (level, _) => format!(" at {level}"),
     }
 }
 

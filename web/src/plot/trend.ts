@@ -104,7 +104,7 @@ export function trendPicture(detail: SeriesDetail, words: readonly (readonly str
     marginTop: ABOVE,
     x: { domain: x, ticks: ticksWithin(x, inner, 12, () => "2026-11-20 ").filter((index) => Number.isInteger(index) && index >= 0), label, name: "run" },
     y: {
-      type: isLog ? "log" : "linear", domain: domain as [number, number], label: tick, name: `${detail.label}, ${scale.label}${isLog ? " (logarithmic)" : ""}`,
+      type: isLog ? "log" : "linear", domain: domain as [number, number], label: tick, name: `${detail.label}, ${detail.unit === "own" ? detail.key.level : scale.label}${isLog ? " (logarithmic)" : ""}`,
       ticks: isLog ? logTicks(domain[0], domain[1], 7) : linearTicks(domain[0], domain[1], 6),
     },
     marks: [

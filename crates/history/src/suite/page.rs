@@ -8,7 +8,7 @@ use tare_report::junit::{self, JunitCase, JunitEnding, JunitSuite};
 use tare_report::{markdown as escaping, quantity};
 
 use crate::chart;
-use crate::text::date;
+use crate::text::{self, date};
 
 /// Charts in the page: with hundreds of series it would not open.
 const CHARTS_MAX: usize = 40;
@@ -148,18 +148,27 @@ fn entry_head(entry: &NightEntry) -> String {
     line
 }
 
-/// A change: how much, since when, what changed with it, and what is known of it.
-pub fn change_line(night: &NightChange) -> String {
-    let (key, change) = (&night.key, &night.change);
-    let value = |value| quantity::value(night.unit, value);
-    let sign = if change.change > 0.0 { "+" } else { "" };
-    let mut line = format!(
-        "{}, {} at {}: {} {sign}{} ({} to {}) since {} of {}",
+/// A change: of what, and how much.
+pub fn change_text(night: &NightChange) -> String {
+    let (key, change) = (&night.key, night.change.change);
+    let sign = if change > 0.0 { "+" } else { "" };
+    format!(
+        "{}, {}{}: {} {sign}{}",
         key.experiment,
         key.arm,
-        key.level,
+        text::at_level(key),
         night.label,
-        quantity::percent(change.change),
+        quantity::percent(change),
+    )
+}
+
+/// A change: how much, since when, what changed with it, and what is known of it.
+pub fn change_line(night: &NightChange) -> String {
+    let change = &night.change;
+    let value = |value| quantity::value(night.unit, value);
+    let mut line = format!(
+        "{} ({} to {}) since {} of {}",
+        change_text(night),
         value(change.before),
         value(change.after),
         change.run,

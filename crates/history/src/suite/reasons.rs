@@ -12,6 +12,7 @@ use tare_record::view::AssertionOutcome;
 use tare_report::loads;
 use tare_report::quantity::{self, Sign, counted};
 
+use super::page;
 use super::process::{Ended, StopReason};
 
 /// Reasons of one entry that are named; the others are counted.
@@ -164,15 +165,5 @@ pub fn is_failed(entry: &NightEntry) -> bool {
 }
 
 fn change(night: &NightChange) -> String {
-    let (key, change) = (&night.key, &night.change);
-    let sign = if change.change > 0.0 { "+" } else { "" };
-    format!(
-        "{}, {} at {}: {} {sign}{} since {}",
-        key.experiment,
-        key.arm,
-        key.level,
-        night.label,
-        quantity::percent(change.change),
-        change.run
-    )
+    format!("{} since {}", page::change_text(night), night.change.run)
 }

@@ -163,7 +163,7 @@ fn a_golden_check_is_a_run_of_a_history_and_a_step_of_it_is_a_change_with_its_re
     assert_eq!(last.exit_code, 1);
     let reason = last.reason.unwrap();
     assert!(
-        reason.starts_with("perfcheck do, sub: go: Encode at MB/s:"),
+        reason.starts_with("perfcheck do, sub: go: Encode in MB/s:"),
         "{reason}"
     );
     let history = place.history("perfcheck do");

@@ -21,8 +21,8 @@ interface Named {
   hasMachines: boolean;
 }
 
-function nameOf({ key }: SeriesSummary, { experiment, hasMachines }: Named): string {
-  return `${seriesName(labelOf(experiment.metrics, key.metric), key)}${hasMachines ? `, machine ${key.machine.slice(0, 6)}` : ""}`;
+function nameOf({ key, unit }: SeriesSummary, { experiment, hasMachines }: Named): string {
+  return `${seriesName(labelOf(experiment.metrics, key.metric), key, unit)}${hasMachines ? `, machine ${key.machine.slice(0, 6)}` : ""}`;
 }
 
 function Changes({ series, named }: { series: readonly SeriesSummary[]; named: Named }): JSX.Element {

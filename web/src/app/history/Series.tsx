@@ -75,7 +75,7 @@ function Chart({ detail, kind }: { detail: SeriesDetail; kind: Kind }): JSX.Elem
   const place = useMemo(() => signal(detail.points.length - 1), [detail]);
   const drawn = useRef<TrendPicture | null>(null);
   useEffect(() => effect(() => drawn.current?.show(place.value)), [place]);
-  const name = seriesName(detail.label, detail.key);
+  const name = seriesName(detail.label, detail.key, detail.unit);
   const words = detail.changes.map(({ change, changed }) => [`${relative(change)} ${versionsWords(changed)}`.trim(), ...changed.slice(0, 1).map((first) => `${relative(change)} ${versionWords(first)} …`), relative(change)]);
   const draw = (width: number) => {
     const made = trendPicture(detail, words, scale === "log", width);
@@ -169,7 +169,7 @@ export function Series({ query, filter, kind }: { query: URLSearchParams; filter
       <p class="crumb"><a href="/history">History</a> / <a href={back}>{filter.experiment}</a> / series</p>
       <Await of={series} what="series" back={<a href="/history">All experiments</a>}>
         {(detail) => {
-          const name = seriesName(detail.label, detail.key);
+          const name = seriesName(detail.label, detail.key, detail.unit);
           return (
             <Source.Provider value={`${detail.key.experiment}${detail.key.form === "quick" ? " (quick)" : ""}, ${detail.machine}`}>
               <Heading title={name} name={`History: ${name}`} lead={`${detail.key.experiment}${detail.key.form === "quick" ? " (quick)" : ""}, ${plural(detail.runs, "run")} on ${detail.machine} (${detail.key.machine.slice(0, 6)})`} />

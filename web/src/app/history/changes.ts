@@ -2,9 +2,9 @@
 import type { SeriesChange, SeriesKey, SeriesPoint, Unit, VersionChange } from "../../api";
 import { MISSING, change as relative, quantity } from "../../format";
 
-/** `p99 of direct at 400/s`; parts without a name are left out. */
-export function seriesName(label: string, { arm, level }: Pick<SeriesKey, "arm" | "level">): string {
-  return `${label}${arm === "" ? "" : ` of ${arm}`}${level === "" ? "" : ` at ${level}`}`;
+/** `p99 of direct at 400/s`, `benchmark of encode in ns/op`; parts without a name are left out. */
+export function seriesName(label: string, { arm, level }: Pick<SeriesKey, "arm" | "level">, unit: Unit): string {
+  return `${label}${arm === "" ? "" : ` of ${arm}`}${level === "" ? "" : ` ${unit === "own" ? "in" : "at"} ${level}`}`;
 }
 
 /** Start of a run as a date. */

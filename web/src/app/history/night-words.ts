@@ -10,7 +10,7 @@ export function endOf({ state, result, problem }: NightSummary): { words: string
     case 0:
       return { words: result.left > 0 ? "budget ended" : "done", isBad: false };
     case 1:
-      return { words: result.worse > 0 ? "worse" : "assertion fails", isBad: true };
+      return { words: result.worse > 0 ? "worse" : "a check fails", isBad: true };
     case 130:
     case 143:
       return { words: "interrupted", isBad: false };
