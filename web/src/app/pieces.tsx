@@ -57,7 +57,7 @@ export function Await<T>({ of, what, back, children }: { of: Resource<T>; what: 
     return (
       <>
         <Heading title="Not found" name="Not found" />
-        <p class="none">There is no such {what}: it was deleted, or the address is wrong. {back ?? <a href="/">All runs</a>}</p>
+        <p class="none">There is no such {what}: it was deleted, the address is wrong, or it cannot be read now. {back ?? <a href="/">All runs</a>}</p>
       </>
     );
   }

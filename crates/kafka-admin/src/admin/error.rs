@@ -106,7 +106,8 @@ pub struct ApiError {
 
 impl fmt::Display for ApiError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.message {
+        // With the permission the words of the broker tell nothing more; some print the whole request.
+        match self.message.as_ref().filter(|_| self.permission.is_none()) {
             Some(message) => write!(f, "{} ({})", message.trim_end_matches('.'), self.name)?,
             None => f.write_str(&self.name)?,
         }

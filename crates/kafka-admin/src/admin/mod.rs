@@ -27,7 +27,7 @@ pub use error::{AdminError, ApiError, ItemResult, Result};
 pub(crate) use groups::LogBounds;
 pub use groups::{
     CommitPosition, GroupDescription, GroupLag, GroupListing, GroupMember, GroupsFound, LagsFound,
-    NewGroup, PartitionLag, Reset, ResetLimit, ResetTo, ResetsFound,
+    NewGroup, PartitionLag, Reset, ResetLimit, ResetTo, ResetsFound, unkept_groups,
 };
 pub use log_dirs::{LogDir, ReplicaSize};
 pub use newest::NewestRecords;

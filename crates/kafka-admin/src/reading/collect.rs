@@ -6,7 +6,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use crate::admin::{
     Admin, AdminError, Config, GroupDescription, GroupListing, OffsetSpec, Resource,
-    TopicDescription,
+    TopicDescription, unkept_groups,
 };
 use crate::api::ClusterProblem;
 use crate::client::ClientError;
@@ -47,6 +47,8 @@ impl ClusterReading {
             unread: Vec::new(),
         };
         let groups = reader.groups(&live, scope);
+        let unkept = unkept_groups(&topics);
+        reader.unread.extend(unkept.map(ClusterProblem::unreadable));
         // Ends after the commits: no consumer is ahead of them then.
         let ends = reader.offsets(&topics, OffsetSpec::Latest);
         let ends: HashMap<(String, i32), LogEnd> = ends.collect();

@@ -20,9 +20,12 @@ use fake::{Broker, all_versions, alone, cluster, frame, healthy, next};
 use tare_kafka::kafka_protocol::ResponseError;
 use tare_kafka::kafka_protocol::messages::api_versions_response::ApiVersion;
 use tare_kafka::kafka_protocol::messages::list_groups_response::ListedGroup;
+use tare_kafka::kafka_protocol::messages::metadata_response::{
+    MetadataResponsePartition, MetadataResponseTopic,
+};
 use tare_kafka::kafka_protocol::messages::{
-    ApiKey, ApiVersionsResponse, CreateTopicsRequest, GroupId, ListGroupsResponse, MetadataRequest,
-    MetadataResponse,
+    ApiKey, ApiVersionsResponse, BrokerId, CreateTopicsRequest, GroupId, ListGroupsResponse,
+    MetadataRequest, MetadataResponse, TopicName,
 };
 use tare_kafka::kafka_protocol::protocol::StrBytes;
 use tare_kafka_admin::admin::{Admin, AdminError};
@@ -312,6 +315,35 @@ fn a_broker_that_does_not_answer_hides_its_own_groups_only() {
     let [(2, AdminError::Client(ClientError::Refused(..)))] = found.unread[..] else {
         panic!("{:?}", found.unread);
     };
+}
+
+#[test]
+fn groups_in_partitions_that_no_broker_leads_are_missing_and_not_said_to_be_none() {
+    let partition = |index: i32, leader: i32| {
+        MetadataResponsePartition::default()
+            .with_partition_index(index)
+            .with_leader_id(BrokerId(leader))
+            .with_replica_nodes(vec![BrokerId(leader.max(2))])
+    };
+    let offsets = MetadataResponseTopic::default()
+        .with_name(Some(TopicName(StrBytes::from_static_str(
+            "__consumer_offsets",
+        ))))
+        .with_is_internal(true)
+        .with_partitions(vec![partition(0, 1), partition(1, -1), partition(2, -1)]);
+    let broker = Broker::start(move |stream, _, port| {
+        let brokers = cluster(&[("127.0.0.1", port)]).with_topics(vec![offsets.clone()]);
+        let none = ListGroupsResponse::default();
+        keeps_groups(stream, &brokers, &none, &AtomicUsize::new(0));
+    });
+    let mut admin = Admin::connect(vec![broker.address.clone()], patient()).unwrap();
+    let found = admin.groups().unwrap();
+    assert!(found.groups.is_empty() && found.unread.is_empty());
+    let said = found.unkept.unwrap();
+    assert!(
+        said.contains("2 of 3 partitions of __consumer_offsets"),
+        "{said}"
+    );
 }
 
 #[test]

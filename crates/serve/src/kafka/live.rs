@@ -55,8 +55,7 @@ impl LiveQuery {
             events.push(("metrics", text(metrics.as_ref())));
         }
         let absent = |what: &str, name: &str| {
-            let problem =
-                ClusterProblem::unreadable(format!("{what} {name} is not there (any more)"));
+            let problem = ClusterProblem::unreadable(format!("{what} {name} is not found"));
             ("problem", text(&problem))
         };
         if let Some(name) = &self.topic {

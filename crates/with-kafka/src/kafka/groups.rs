@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::anyhow;
 use tare_kafka_admin::admin::{
-    Admin, AdminError, CommitPosition, GroupDescription, GroupLag, GroupListing, Mode, NewGroup,
+    Admin, CommitPosition, GroupDescription, GroupLag, GroupListing, GroupsFound, Mode, NewGroup,
     PartitionLag, Reset, ResetLimit, ResetTo,
 };
 
@@ -128,7 +128,7 @@ pub fn run(admin: &mut Admin, args: &Args, common: &CommonArgs) -> anyhow::Resul
         Action::List => {
             let found = admin.groups()?;
             common.show(&found.groups, |groups| show(groups))?;
-            told(unread_brokers(&found.unread))
+            told(missing_groups(&found))
         }
         Action::Describe { names } => {
             let groups: Result<Vec<_>, _> = names.iter().map(|name| admin.group(name)).collect();
@@ -156,9 +156,9 @@ fn lag(admin: &mut Admin, names: &[String], common: &CommonArgs) -> anyhow::Resu
     if names.is_empty() {
         let mut found = admin.groups()?;
         let is_reader = |group: &GroupListing| READERS.contains(&group.protocol_type.as_str());
+        missing = missing_groups(&found);
         found.groups.retain(is_reader);
         names.extend(found.groups.into_iter().map(|group| group.name));
-        missing = unread_brokers(&found.unread);
     }
     let found = admin.group_lags(&names)?;
     let unread = found.unread.iter();
@@ -178,13 +178,17 @@ struct Missing {
     is_input: bool,
 }
 
-/// The brokers whose groups are missing.
-fn unread_brokers(unread: &[(i32, AdminError)]) -> Vec<Missing> {
-    let unread = unread.iter().map(|(broker, error)| Missing {
-        text: format!("the groups of broker {broker} are missing: {error}"),
+/// The groups that are missing.
+fn missing_groups(found: &GroupsFound) -> Vec<Missing> {
+    let unread = found.unread.iter();
+    let unread =
+        unread.map(|(broker, error)| format!("the groups of broker {broker} are missing: {error}"));
+    let texts = unread.chain(found.unkept.clone());
+    let missing = texts.map(|text| Missing {
+        text,
         is_input: false,
     });
-    unread.collect()
+    missing.collect()
 }
 
 /// The partitions whose ends are not known, those with the same reason in one line.

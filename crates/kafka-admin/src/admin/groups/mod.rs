@@ -9,6 +9,7 @@ use serde::Serialize;
 use tare_record::schemas::JsonSchema;
 
 use super::error::{AdminError, ItemResult, Operation, Result, check};
+use super::topics::TopicDescription;
 use super::{Admin, group_id, str_bytes};
 
 pub use describe::{GroupDescription, GroupMember};
@@ -38,6 +39,25 @@ pub struct GroupsFound {
     pub groups: Vec<GroupListing>,
     /// The brokers whose groups are missing, each with the reason.
     pub unread: Vec<(i32, AdminError)>,
+    /// Groups that no broker keeps now, in words; `None` when there can be none.
+    pub unkept: Option<String>,
+}
+
+/// The topic whose partitions keep the groups: the leader of one is their coordinator.
+const OFFSETS_TOPIC: &str = "__consumer_offsets";
+
+/// Which groups no broker keeps now, in words: those in partitions without a leader.
+#[must_use]
+pub fn unkept_groups(topics: &[TopicDescription]) -> Option<String> {
+    let topic = topics.iter().find(|topic| topic.name == OFFSETS_TOPIC)?;
+    let partitions = topic.partitions.iter();
+    let leaderless = partitions.filter(|one| one.leader.is_none()).count();
+    (leaderless > 0).then(|| {
+        format!(
+            "the groups in {leaderless} of {} partitions of {OFFSETS_TOPIC} are missing: no broker leads these; start those that have their replicas",
+            topic.partitions.len()
+        )
+    })
 }
 
 impl Admin {
@@ -51,6 +71,7 @@ impl Admin {
         let mut found = GroupsFound {
             groups: Vec::new(),
             unread: Vec::new(),
+            unkept: None,
         };
         for &broker in &brokers {
             match self.groups_of(broker) {
@@ -64,6 +85,9 @@ impl Admin {
             return Err(error);
         }
         found.groups.sort();
+        // A cluster without groups has no such topic yet, and this user may not be allowed to see it.
+        let topics = self.topics_named(&[OFFSETS_TOPIC]);
+        found.unkept = unkept_groups(&topics.unwrap_or_default());
         Ok(found)
     }
 
