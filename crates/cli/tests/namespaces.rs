@@ -256,14 +256,15 @@ fn a_part_held_back_by_its_limit_shows_it_in_the_record_and_in_every_report() {
     let _turn = turn();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("limited.yaml");
-    // Clients that never pause want far more than a fiftieth of a core of the server, however busy the machine is.
+    // Clients that never pause want far more than a twentieth of a core of the server, however busy the machine is; with a fiftieth
+    // it was not ready in time on a slow one.
     let experiment = "question: What does a limit do, in short?\n\
          workload: {use: echo}\n\
          arms: [{name: direct}]\n\
          compare: levels\n\
          factors: {load.clients: [3, 4]}\n\
          load: {model: closed, duration: 3s, warmup: 100ms, timeout: 2s}\n\
-         limits: {server: {cpu: 0.02, memory: 64MiB}}\n\
+         limits: {server: {cpu: 0.05, memory: 64MiB}}\n\
          aa_check: false\n\
          blocks: 1\n\
          seed: 11\n";
@@ -297,7 +298,7 @@ fn a_part_held_back_by_its_limit_shows_it_in_the_record_and_in_every_report() {
     // A period more may lie at each end, and the kernel hands out its shares in slices of 5 ms.
     let cpu_ns = server.cpu_ns.unwrap();
     let window_ns = last.machine.as_ref().unwrap().window_ns;
-    assert!(cpu_ns <= window_ns / 50 + 30_000_000, "{server:?}");
+    assert!(cpu_ns <= window_ns / 20 + 30_000_000, "{server:?}");
     assert!(server.rss_peak_bytes.unwrap() <= 64 << 20, "{server:?}");
     assert_eq!(part("client").quota_periods, None);
     let report = |form: &str| {
